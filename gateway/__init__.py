@@ -1,0 +1,1 @@
+"""One request, from socket to engine and back."""

@@ -1,0 +1,1 @@
+"""Routing policies: pure, one file each."""

@@ -1,0 +1,1 @@
+"""What breaks a prefix cache, found in source code, templates and traffic."""

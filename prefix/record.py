@@ -1,0 +1,38 @@
+"""The record of one request: what captures store, traces replay, telemetry counts and logs print."""
+
+import msgspec
+
+
+class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One finished request as the gateway saw it.
+
+    Times are seconds (`started` since the Unix epoch); token counts are None where nobody reported them
+    (unknown is not zero). `input_tokens` includes cached ones. Labels are raw, not yet bounded.
+    """
+
+    request_id: str
+    started: float
+    path: str
+    route: str
+    customer: str
+    prompt_version: str | None
+    prompt_version_declared: bool
+    model: str
+    worker: str | None
+    policy: str
+    reason: str | None
+    stream: bool
+    status: int
+    outcome: str
+    error_type: str | None
+    input_tokens: int | None
+    cached_tokens: int | None
+    output_tokens: int | None
+    expected_cached_tokens: int | None
+    best_fleet_tokens: int | None
+    prompt_bytes: int
+    changes: int
+    retries: int
+    ttft_s: float | None
+    duration_s: float
+    overhead_s: float
