@@ -1,12 +1,12 @@
 """Everything a caller can do wrong, as one tree. Messages are one line and say what to do.
 
-    PrefixgateError
-    ├── BodyError          a request body that no engine can accept (code, JSON pointer, byte offset)
-    ├── TraceError         a trace or capture line that does not parse (file, line)
-    ├── UsageError         a usage payload that is not an object
-    ├── EngineError        an engine's answer that does not parse, or an engine we cannot drive
-    ├── RoutingError       no worker, an unknown worker or policy, a release that cannot be
-    └── ConfigError        configuration or command line
+PrefixgateError
+├── BodyError          a request body that no engine can accept (code, JSON pointer, byte offset)
+├── TraceError         a trace or capture line that does not parse (file, line)
+├── UsageError         a usage payload that is not an object
+├── EngineError        an engine's answer that does not parse, or an engine we cannot drive
+├── RoutingError       no worker, an unknown worker or policy, a release that cannot be
+└── ConfigError        configuration or command line
 """
 
 
