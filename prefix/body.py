@@ -35,7 +35,7 @@ class Body:
     """A JSON object as raw top-level slices.
 
     raw: the client's bytes. spans: member name (unescaped) -> Span of its value in `raw`; of duplicates the last.
-    opaque: why the body must not be rewritten ("not_strict_json", "duplicate_key"), or None.
+    opaque: why the body must not be rewritten ("not_strict_json"), or None.
     """
 
     __slots__ = ("_values", "opaque", "raw", "spans")
@@ -120,15 +120,13 @@ def _walk(raw: bytes, decoded: dict[str, msgspec.Raw]) -> dict[str, Span] | None
 def _with_duplicates(raw: bytes, opaque: str | None) -> Body:
     spans: dict[str, Span] = {}
     for member in members(raw, raw.index(b"{")):
-        if member.name in spans:
-            opaque = opaque or "duplicate_key"
-            if member.name in CONTROL_KEYS:
-                raise BodyError(
-                    "duplicate_key",
-                    f"the key {member.name!r} occurs twice: send it once",
-                    pointer=f"/{member.name}",
-                    offset=member.key_start,
-                )
+        if member.name in spans and member.name in CONTROL_KEYS:
+            raise BodyError(
+                "duplicate_key",
+                f"the key {member.name!r} occurs twice: send it once",
+                pointer=f"/{member.name}",
+                offset=member.key_start,
+            )
         spans[member.name] = member.value
     return Body(raw, spans, opaque)
 

@@ -91,14 +91,16 @@ def canonicalize(body: bytes, *, level: Level = "safe") -> Canonical:
     """The canonical bytes of a request body.
 
     Idempotent; deterministic across processes and hosts; `off` returns the very bytes. A body that is not strict
-    JSON, or that has duplicate keys, is returned as it is. Raises BodyError for what no engine can accept, and
+    JSON (NaN, lone surrogates) is returned as it is. Raises BodyError for what no engine can accept, and
     ConfigError for an unknown level.
     """
     if level not in LEVELS:
         raise ConfigError(f"unknown level {level!r}: use one of {', '.join(LEVELS)}")
     if level == "off":
         return Canonical(body, ())
-    replacements, changes = canonical_members(parse_body(body), ToolCache(limit_bytes=0))
+    parsed = parse_body(body)
+    parsed.value("messages")  # refuses what nests too deep
+    replacements, changes = canonical_members(parsed, ToolCache(limit_bytes=0))
     return Canonical(splice(body, replacements) if replacements else body, changes)
 
 

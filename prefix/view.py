@@ -1,0 +1,217 @@
+"""The view of a prompt: bytes that share a prefix exactly where two rendered prompts do.
+
+A gateway without the engine's tokenizer cannot see the rendered prompt. The view stands in for it: namespace,
+template arguments and the class of `tool_choice` first (as a seed), then the canonical tools, then each message
+(role, name, content parts, tool calls), in the order chat templates render them. Only parsed values enter it, so
+white space, escapes and the key order of declared fields on the wire do not matter, and an append-only
+conversation's view is a prefix of its next turn's.
+
+Fields end with a tag byte that no UTF-8 text contains (0xF8..0xFF), never begin with a length: two documents of
+different length that start alike must share blocks, and still no two different prompts have one view.
+What SGLang renders was read in srt/entrypoints/openai/serving_chat.py (0.5.23): a named tool_choice renders that
+tool only, `none` renders none; tool calls' arguments are parsed before templating; call ids are not rendered by
+most templates and are left out.
+"""
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+import xxhash
+
+from prefix.body import Body
+from prefix.errors import BodyError
+
+TEXT, ROLE, NAME, PART, CALL, ARGUMENTS, TOOL, MESSAGE = (bytes((0xF8 + i,)) for i in range(8))
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+class View(NamedTuple):
+    """seed: 64-bit hash of the namespace and of what changes the prompt's front. text: the view's bytes.
+
+    tokens: how many tokens the prompt is known to have (input given as token ids), else None.
+    """
+
+    seed: int
+    text: bytes
+    tokens: int | None
+
+
+class ToolViews:
+    """Views of tools arrays by hash of their canonical bytes, bounded, least recently used out first."""
+
+    __slots__ = ("_entries", "_limit")
+
+    def __init__(self, limit: int = 512) -> None:
+        self._entries: OrderedDict[int, tuple[tuple[str, bytes], ...]] = OrderedDict()
+        self._limit = limit
+
+    def views(self, raw: bytes) -> tuple[tuple[str, bytes], ...]:
+        """(name, view) of each tool of a canonical tools array."""
+        key = xxhash.xxh3_128_intdigest(raw)
+        known = self._entries.get(key)
+        if known is not None:
+            self._entries.move_to_end(key)
+            return known
+        made = tuple(_tool_view(tool) for tool in _list(json.loads(raw)))
+        self._entries[key] = made
+        if len(self._entries) > self._limit:
+            self._entries.popitem(last=False)
+        return made
+
+
+def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str = "") -> View:
+    """The view of a chat, completion or SGLang native request.
+
+    tools: the canonical bytes of `tools` or `functions`, None when there are none. salt: what the gateway itself
+    adds to the namespace. Raises BodyError `invalid_type` with the JSON pointer when a field the prompt is made
+    of has the wrong type.
+    """
+    if "messages" in body.spans:
+        choice, named = _tool_choice(body)
+        shown = () if tools is None or choice == "none" else cache.views(tools)
+        parts = [view for name, view in shown if named is None or name == named]
+        for place, message in enumerate(_messages(body)):
+            _append_message(parts, message, place)
+        return View(_seed(body, "chat", choice, salt), b"".join(parts), None)
+    key = next((key for key in ("prompt", "text", "input_ids") if key in body.spans), None)
+    text, tokens = _plain(body.value(key), f"/{key}") if key else (b"", None)
+    return View(_seed(body, "text", "", salt), text, tokens)
+
+
+def _seed(body: Body, kind: str, choice: str, salt: str) -> int:
+    """Tagged and length-prefixed by JSON itself: fields of different name or extent can never meet."""
+    fields: list[Any] = [kind, choice, salt]
+    fields += [body.value(key) for key in ("model", "lora_path", "cache_salt", "extra_key", "reasoning_effort")]
+    for key in ("chat_template_kwargs", "chat_template"):
+        if key in body.spans:
+            fields += (key, json.dumps(body.value(key), sort_keys=True))
+    return xxhash.xxh3_64_intdigest(_encode_any(fields))
+
+
+def _messages(body: Body) -> list[Any]:
+    messages = body.value("messages")
+    if type(messages) is not list:
+        raise _wrong("/messages", "an array of messages", messages)
+    return messages
+
+
+def _append_message(parts: list[bytes], message: Any, place: int) -> None:
+    if type(message) is not dict:
+        raise _wrong(f"/messages/{place}", "an object", message)
+    role = message.get("role")
+    if type(role) is not str:
+        raise _wrong(f"/messages/{place}/role", "a string", role)
+    parts += (MESSAGE, _text(role), ROLE)
+    content = message.get("content")
+    if type(content) is str:
+        parts += (_text(content), TEXT)
+    elif content is not None:
+        _append_content(parts, content, f"/messages/{place}/content")
+    if len(message) > 2:
+        _append_extras(parts, message)
+
+
+def _append_content(parts: list[bytes], content: Any, pointer: str) -> None:
+    if type(content) is not list:
+        raise _wrong(pointer, "a string or an array of parts", content)
+    for place, part in enumerate(content):
+        if type(part) is str:
+            parts += (_text(part), TEXT)
+        elif type(part) is not dict:
+            raise _wrong(f"{pointer}/{place}", "an object", part)
+        elif type(part.get("text")) is str:
+            parts += (_text(part["text"]), TEXT)
+        else:
+            parts += (_encode_any({k: v for k, v in part.items() if k != "cache_control"}), PART)
+
+
+def _append_extras(parts: list[bytes], message: Mapping[str, Any]) -> None:
+    for key in ("name", "reasoning_content", "reasoning", "refusal"):
+        value = message.get(key)
+        if type(value) is str:
+            parts += (_text(value), NAME)
+    for call in _list(message.get("tool_calls")):
+        function = call.get("function") if type(call) is dict else None
+        if type(function) is dict:
+            parts += (_text(str(function.get("name"))), CALL, _arguments(function.get("arguments")), ARGUMENTS)
+
+
+def _arguments(arguments: Any) -> bytes:
+    """As engines render them: parsed first, key order kept, spacing gone; what does not parse stays text."""
+    if type(arguments) is not str:
+        return _encode_any(arguments)
+    try:
+        return _encode(_decode(arguments))
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return _text(arguments)
+
+
+def _tool_choice(body: Body) -> tuple[str, str | None]:
+    """The class of tool_choice (what it does to the rendered tools) and the named tool, if one is named."""
+    choice = body.value("tool_choice") if "tool_choice" in body.spans else body.value("function_call")
+    if choice == "none":
+        return "none", None
+    if type(choice) is dict:
+        function = choice.get("function", choice)
+        name = function.get("name") if type(function) is dict else None
+        if type(name) is str:
+            return f"named:{name}", name
+    return "auto", None
+
+
+def _tool_view(tool: Any) -> tuple[str, bytes]:
+    if type(tool) is not dict:
+        return "", _encode_any(tool) + TOOL
+    function = tool.get("function")
+    fields = function if type(function) is dict else tool
+    shown = [fields.get(key) for key in ("name", "description", "parameters", "input_schema", "strict")]
+    return str(fields.get("name")), _encode_any(shown) + TOOL
+
+
+def _plain(prompt: Any, pointer: str) -> tuple[bytes, int | None]:
+    """A text, token ids, or a batch of either: a batch is placed by its first prompt, sized by all."""
+    if type(prompt) is str:
+        return _text(prompt), None
+    if type(prompt) is not list:
+        raise _wrong(pointer, "a string, an array of token ids, or an array of either", prompt)
+    if all(type(item) is int for item in prompt):
+        return _token_bytes(prompt, pointer), len(prompt)
+    views = [_plain(item, f"{pointer}/{place}") for place, item in enumerate(prompt)]
+    counts = [tokens for _, tokens in views if tokens is not None]
+    return b"".join(text + TEXT for text, _ in views), sum(counts) if len(counts) == len(views) else None
+
+
+def _token_bytes(ids: list[int], pointer: str) -> bytes:
+    """Four bytes a token, so that blocks of bytes hold about as many tokens as they do of text."""
+    try:
+        return b"".join([token.to_bytes(4, "little") for token in ids])
+    except OverflowError:
+        raise BodyError("invalid_type", f"{pointer}: a token id is negative or too large", pointer=pointer) from None
+
+
+def _text(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # lone surrogates: an engine may take them
+        return text.encode("utf-8", "surrogatepass")
+
+
+def _encode_any(value: Any) -> bytes:
+    try:
+        return _encode(value)
+    except (UnicodeEncodeError, OverflowError):
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _list(value: Any) -> list[Any]:
+    return value if type(value) is list else []
+
+
+def _wrong(pointer: str, wanted: str, got: Any) -> BodyError:
+    kind = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    found = kind.get(type(got), "a number")
+    return BodyError("invalid_type", f"{pointer} must be {wanted}, not {found}", pointer=pointer)
