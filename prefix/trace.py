@@ -16,7 +16,7 @@ blocks never align by accident for more than a few bytes.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Annotated, Final
 
 import msgspec
@@ -78,11 +78,14 @@ def arrival_seconds(requests: Sequence[TraceRequest]) -> list[float]:
     Sources record coarse stamps (Mooncake: 3 s): requests of one stamp are spread evenly up to the next stamp,
     those of the last stamp over the gap before it. Raises TraceError when the stamps go back.
     """
+    if not requests:
+        return []
     groups = [(stamp, len(list(same))) for stamp, same in groupby(request.timestamp for request in requests)]
     stamps = [stamp for stamp, _ in groups]
-    gaps = [after - before for before, after in zip(stamps, stamps[1:], strict=False)]
-    if any(gap < 0 for gap in gaps):
-        raise TraceError(f"timestamps go back after {stamps[next(i for i, g in enumerate(gaps) if g < 0)]} ms")
+    gaps = [after - before for before, after in pairwise(stamps)]
+    for stamp, gap in zip(stamps, gaps, strict=False):
+        if gap < 0:
+            raise TraceError(f"timestamps go back after {stamp} ms")
     gaps.append(gaps[-1] if gaps else 0)
     return [
         (stamp - stamps[0] + gap * nth / count) / 1000

@@ -1,0 +1,144 @@
+"""The admin surface: workers and metrics, for operators only.
+
+With an admin token (environment PREFIXGATE_ADMIN_TOKEN) only with it. Without one only from this very machine:
+refused when the peer is not loopback, when a proxy's Forwarded, X-Forwarded-* or Via header is there, or when
+Host or Origin is not ours (which keeps web pages of a browser on this machine out). Mutations take JSON only.
+"""
+
+import hmac
+import ipaddress
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from gateway.config import check_engine_url
+from gateway.errors import Refusal
+from gateway.health import Health
+from gateway.workers import Worker, Workers
+from prefix.errors import ConfigError
+from telemetry.setup import Exporters
+
+_OURS = frozenset(("localhost", "127.0.0.1", "::1"))
+
+
+class AdminGuard:
+    """Decides whether a request may use the admin surface."""
+
+    def __init__(self, token: str | None, host: str) -> None:
+        self._token = token.encode() if token else None
+        self._hosts = _OURS | {host}
+
+    def __call__(self, request: Request) -> None:
+        """Raises Refusal `admin_refused` with the reason."""
+        if self._token is not None:
+            given = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
+            if not hmac.compare_digest(given, self._token):
+                raise Refusal("admin_refused", "send the admin token: Authorization: Bearer <PREFIXGATE_ADMIN_TOKEN>")
+        else:
+            self._only_local(request)
+        if request.method in ("POST", "PUT", "PATCH") and not _is_json(request):
+            raise Refusal("admin_refused", "send Content-Type: application/json")
+
+    def _only_local(self, request: Request) -> None:
+        ask = "; to open it to others set PREFIXGATE_ADMIN_TOKEN"
+        peer = request.client.host if request.client else ""
+        if not _is_loopback(peer):
+            raise Refusal("admin_refused", f"the admin surface is open to this machine only, not to {peer}{ask}")
+        for name in request.headers:
+            if name in ("forwarded", "via") or name.startswith("x-forwarded-"):
+                raise Refusal("admin_refused", f"the request came through a proxy ({name}){ask}")
+        if _hostname("//" + request.headers.get("host", "")) not in self._hosts:
+            raise Refusal("admin_refused", f"the Host header is not this gateway's{ask}")
+        origin = request.headers.get("origin")
+        if origin is not None and _hostname(origin) not in self._hosts:
+            raise Refusal("admin_refused", f"the Origin header is not this gateway's{ask}")
+
+
+def admin_routes(guard: AdminGuard, workers: Workers, health: Health, exporters: Exporters) -> APIRouter:
+    """`/workers`, `/workers/{id}`, `/workers/{id}/drain`, `/metrics`."""
+    routes = APIRouter()
+
+    @routes.get("/workers")
+    async def list_workers(request: Request) -> dict[str, list[dict[str, Any]]]:
+        """Every worker: what it is, whether it may get requests, what should be changed about it."""
+        guard(request)
+        return {"workers": [describe(worker) for worker in workers]}
+
+    @routes.post("/workers", status_code=202)
+    async def add_worker(request: Request) -> dict[str, Any]:
+        """Add an engine: {"url": "http://host:port"}. It gets requests as soon as it answers its health check."""
+        guard(request)
+        try:
+            new = msgspec.json.decode(await request.body(), type=dict[str, str])
+            url = check_engine_url(new["url"])
+        except (msgspec.DecodeError, KeyError):
+            raise Refusal("invalid_worker", 'the body must be {"url": "http://host:port"}', param="/url") from None
+        except ConfigError as error:
+            raise Refusal("invalid_worker", str(error), param="/url") from None
+        return describe(await health.add(url))
+
+    @routes.delete("/workers/{name}")
+    async def remove_worker(request: Request, name: str) -> dict[str, Any]:
+        """Take a worker out. What it is serving finishes."""
+        guard(request)
+        return describe(health.remove(name))
+
+    @routes.post("/workers/{name}/drain")
+    async def drain_worker(request: Request, name: str) -> dict[str, Any]:
+        """Send a worker no new requests; it stays listed until it is removed."""
+        guard(request)
+        worker = workers.get(name)
+        worker.drained = True
+        workers.refresh(worker)
+        return describe(worker)
+
+    @routes.get("/metrics")
+    async def metrics(request: Request) -> Response:
+        """Prometheus text, or OpenMetrics when the Accept header asks for it."""
+        guard(request)
+        body, content_type = exporters.prometheus(request.headers.get("accept"))
+        return Response(body, headers={"content-type": content_type})
+
+    return routes
+
+
+def describe(worker: Worker) -> dict[str, Any]:
+    """One row of `GET /workers`. Unknown values are null."""
+    info, load = worker.info, worker.load
+    return {
+        "id": worker.id,
+        "url": worker.url,
+        "kind": worker.engine.kind,
+        "state": "draining" if worker.drained and worker.state == "up" else worker.state,
+        "models": list(info.models) if info else [],
+        "version": info.version if info else None,
+        "page_size": info.page_size if info else None,
+        "kv_capacity_tokens": info.kv_capacity_tokens if info else None,
+        "cache_report": worker.cache_report,
+        "in_flight": worker.in_flight,
+        "running": load.running if load else None,
+        "waiting": load.waiting if load else None,
+        "kv_used_tokens": load.kv_used_tokens if load else None,
+        "warning": worker.warning,
+        "last_error": worker.last_error if worker.state != "up" else None,
+    }
+
+
+def _is_json(request: Request) -> bool:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _hostname(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).hostname
+    except ValueError:
+        return None

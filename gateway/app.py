@@ -1,0 +1,133 @@
+"""The application: FastAPI for what operators see, raw ASGI for what is proxied, on one object.
+
+`create_app(config)` takes everything it needs as arguments; there is no global state, so several gateways can
+live in one process.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
+
+from gateway.admin import AdminGuard, admin_routes
+from gateway.config import DEFAULT_ROUTE, Config
+from gateway.errors import Refusal
+from gateway.health import Health
+from gateway.models import Models
+from gateway.prepare import PROMPT_FIELDS
+from gateway.proxy import Proxy
+from gateway.upstream import Upstream
+from gateway.version import __version__
+from gateway.workers import Workers
+from telemetry.aggregate import Aggregate
+from telemetry.gauges import WorkerGauges
+from telemetry.labels import Labels
+from telemetry.setup import create_exporters
+
+_PROXIED = frozenset(PROMPT_FIELDS)
+_RETRY = {"retry-after": "5"}
+
+
+class Gateway(FastAPI):
+    """The ASGI application. workers, models, health: its live state, for tests and embedding."""
+
+    proxy: Proxy
+    workers: Workers
+    models: Models
+    health: Health
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Proxied paths go straight to the proxy; everything else is FastAPI's."""
+        if scope["type"] == "http" and scope["path"] in _PROXIED:
+            await self.proxy(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+    async def reconfigure(self, config: Config) -> None:
+        """Take over a new configuration: engines come and go, routes, customers and levels change."""
+        self.proxy.configure(config)
+        await self.health.configure(config)
+
+
+def create_app(config: Config, *, admin_token: str | None = None) -> Gateway:
+    """A gateway for this configuration; it starts watching its engines with the application's lifespan."""
+    models = Models(config.policy)
+    workers = Workers(models)
+    upstream = Upstream(config)
+    aggregate = Aggregate(
+        Labels(routes=(DEFAULT_ROUTE, *config.routes), customers=tuple(config.customers), models=())
+    )
+    exporters = create_exporters(aggregate, lambda: _gauges(workers, models), otlp_endpoint=config.otlp_endpoint)
+    health = Health(config, workers, upstream)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with upstream, health:
+            yield
+        exporters.shutdown()
+
+    app = Gateway(title="prefixgate", version=__version__, lifespan=lifespan)
+    app.workers, app.models, app.health = workers, models, health
+    app.proxy = Proxy(config, workers, upstream, health.suspect, aggregate.record)
+    app.include_router(admin_routes(AdminGuard(admin_token, config.host), workers, health, exporters))
+    _public_routes(app)
+    _error_handlers(app)
+    return app
+
+
+def _public_routes(app: Gateway) -> None:
+    @app.get("/health")
+    async def health() -> dict[str, str]:
+        """The gateway is alive."""
+        return {"status": "ok"}
+
+    @app.get("/ready")
+    async def ready() -> Response:
+        """200 when at least one engine takes requests, else 503."""
+        up = sum(worker.ready for worker in app.workers)
+        body = {"status": "ready" if up else "no engine is up", "engines_up": up, "engines": len(app.workers)}
+        return _json(body, 200 if up else 503, {} if up else _RETRY)
+
+    @app.get("/v1/models")
+    async def list_models() -> Response:
+        """Every model the engines serve, adapters included."""
+        if not app.models.ids():
+            raise Refusal("no_engine")
+        data = [{"id": name, "object": "model", "created": 0, "owned_by": "prefixgate"} for name in app.models.ids()]
+        return _json({"object": "list", "data": data}, 200, {})
+
+
+def _error_handlers(app: Gateway) -> None:
+    @app.exception_handler(Refusal)
+    async def refused(_: Request, error: Refusal) -> Response:
+        headers = {name.decode(): value.decode() for name, value in error.headers()}
+        return Response(error.body(), error.kind.status, headers)
+
+    @app.exception_handler(HTTPException)
+    async def http_error(request: Request, error: HTTPException) -> Response:
+        code = "method_not_allowed" if error.status_code == 405 else "not_found"
+        return await refused(request, Refusal(code, f"{request.method} {request.url.path}: {error.detail}"))
+
+
+def _gauges(workers: Workers, models: Models) -> list[WorkerGauges]:
+    blocks = {name: count for group in models for name, count in group.router.index_blocks().items()}
+    return [
+        WorkerGauges(
+            worker=worker.id,
+            up=worker.ready,
+            active=worker.in_flight,
+            running=worker.load.running if worker.load else None,
+            waiting=worker.load.waiting if worker.load else None,
+            kv_usage=worker.kv_usage,
+            index_blocks=blocks.get(worker.id, 0),
+        )
+        for worker in workers
+    ]
+
+
+def _json(body: Any, status: int, headers: dict[str, str]) -> Response:
+    return Response(msgspec.json.encode(body), status, headers, "application/json")

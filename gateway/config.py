@@ -1,0 +1,165 @@
+"""One configuration, one dataclass; the command line overrides the file, nothing else is read.
+
+The file is YAML (so JSON works too). A key that does not exist is an error that names the nearest valid one.
+Secrets never stand in the file: customers' keys are stored hashed, the admin token comes from the environment.
+"""
+
+import difflib
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import msgspec
+import yaml
+
+from gateway.policies import POLICIES
+from prefix.canonical import Level
+from prefix.errors import ConfigError
+
+DEFAULT_ROUTE = "default"
+_UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`(?: - at `(?P<path>[^`]*)`)?")
+
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class _Yaml(yaml.SafeLoader):
+    """YAML 1.2's booleans: `level: off` is a word, not false."""
+
+
+_Yaml.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:bool"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Yaml.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(?:true|false)$"), list("tf"))
+
+
+class RouteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One route, a product surface that shares a prompt. level: what may be rewritten on it, None: the global one."""
+
+    level: Level | None = None
+
+
+class CustomerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One customer. keys: hashes as printed by `prefixgate key new`. route: its requests' route unless it names one.
+
+    trusted: may set x-prefixgate-* headers and sees worker and expected cached tokens in responses.
+    """
+
+    keys: tuple[str, ...] = ()
+    route: str | None = None
+    trusted: bool = False
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything `prefixgate serve` can be told. Times are seconds, sizes bytes."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
+    engines: tuple[str, ...] = ()
+    policy: str = "expected-ttft"
+    level: Level = "safe"
+    routes: dict[str, RouteConfig] = {}
+    customers: dict[str, CustomerConfig] = {}
+    max_body_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 64 << 20
+    max_attempts: Annotated[int, msgspec.Meta(ge=1, le=10)] = 3
+    connect_timeout_s: Positive = 5.0
+    read_timeout_s: Positive = 900.0
+    poll_interval_s: Positive = 0.5
+    pool_idle_s: Positive = 4.0
+    """Below the 5 s after which an engine on uvicorn closes an idle connection."""
+    drain_timeout_s: Annotated[float, msgspec.Meta(ge=0)] = 30.0
+    otlp_endpoint: str | None = None
+
+
+def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
+    """The configuration of a file (none: the defaults) with the command line's values on top.
+
+    Raises ConfigError with file, key and what would be valid.
+    """
+    values: dict[str, Any] = {}
+    where = "command line"
+    if path is not None:
+        where = str(path)
+        values = _read(path)
+    values |= {key: value for key, value in overrides.items() if value is not None}
+    try:
+        config = msgspec.convert(values, Config)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: {_explain(str(error))}") from None
+    _check(config, where)
+    return config
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.load(path.read_text(encoding="utf-8"), _Yaml)  # noqa: S506 - a SafeLoader
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 at byte {error.start}") from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ConfigError(f"{path}:{line}: not YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: must be a mapping of settings, such as `engines: [http://127.0.0.1:30000]`")
+    return values
+
+
+def _explain(message: str) -> str:
+    """msgspec's sentence, with the nearest valid name when a key is unknown."""
+    unknown = _UNKNOWN.search(message)
+    if unknown is None:
+        return message.replace("`$.", "`")
+    path = unknown["path"] or "$"
+    struct = RouteConfig if path.startswith("$.routes") else Config
+    if path.startswith("$.customers"):
+        struct = CustomerConfig
+    valid = struct.__struct_fields__
+    near = difflib.get_close_matches(unknown["name"], valid, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(valid)}"
+    return f"unknown key {unknown['name']!r}{path.replace('$', ' in ').rstrip(' in')}: {hint}"
+
+
+def _check(config: Config, where: str) -> None:
+    nearest(config.policy, POLICIES, f"{where}: unknown policy")
+    for url in config.engines:
+        check_engine_url(url)
+    if len(set(config.engines)) != len(config.engines):
+        raise ConfigError(f"{where}: an engine is listed twice")
+    for name, customer in config.customers.items():
+        if not customer.keys:
+            raise ConfigError(f"{where}: customer {name!r} has no keys: make one with `prefixgate key new`")
+        if customer.route is not None and customer.route not in config.routes:
+            nearest(customer.route, config.routes, f"{where}: customer {name!r}: unknown route")
+        for key in customer.keys:
+            if re.fullmatch(r"sha256:[0-9a-f]{64}", key) is None:
+                raise ConfigError(f"{where}: customer {name!r}: a key must look like sha256:<64 hex digits>")
+
+
+def nearest(name: str, valid: Collection[str], what: str) -> None:
+    """Raise ConfigError unless `name` is one of `valid`, naming the nearest."""
+    if name in valid:
+        return
+    near = difflib.get_close_matches(name, valid, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(sorted(valid))}"
+    raise ConfigError(f"{what} {name!r}: {hint}")
+
+
+def check_engine_url(url: str) -> str:
+    """The URL without a trailing slash. Raises ConfigError unless it is plain http(s)://host[:port][/path]."""
+    parts = urlsplit(url)
+    try:
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        valid = False
+    if not valid or parts.query or parts.fragment:
+        raise ConfigError("an engine URL must look like http://host:port")
+    if parts.username or parts.password:
+        raise ConfigError("an engine URL must not carry credentials")
+    return url.rstrip("/")

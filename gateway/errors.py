@@ -1,0 +1,87 @@
+"""Every error the gateway answers by itself, as one table: code -> status, type, what to say.
+
+Bodies are OpenAI-shaped: {"error": {"message", "type", "param", "code"}}. `code` is stable. What an engine
+answers passes through unchanged and is not in this table.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+from prefix.errors import BodyError
+
+
+class Kind(NamedTuple):
+    """How one code is answered. retry_after: seconds for the Retry-After header, None: no header."""
+
+    status: int
+    type: str
+    message: str
+    retry_after: int | None = None
+
+
+_CLIENT = "invalid_request_error"
+_SERVER = "api_error"
+
+TABLE: dict[str, Kind] = {
+    "invalid_json": Kind(400, _CLIENT, "the body is not JSON"),
+    "invalid_utf8": Kind(400, _CLIENT, "the body is not UTF-8"),
+    "not_an_object": Kind(400, _CLIENT, "the body must be a JSON object"),
+    "too_deep": Kind(400, _CLIENT, "arrays and objects nest too deep"),
+    "duplicate_key": Kind(400, _CLIENT, "a key occurs twice"),
+    "invalid_type": Kind(400, _CLIENT, "a field has the wrong type"),
+    "missing_field": Kind(400, _CLIENT, "a required field is missing"),
+    "empty_messages": Kind(400, _CLIENT, "messages must hold at least one message"),
+    "invalid_api_key": Kind(401, "authentication_error", "no valid API key: send Authorization: Bearer <key>"),
+    "admin_refused": Kind(403, "permission_error", "the admin surface is not open to this request"),
+    "not_found": Kind(404, _CLIENT, "no such path"),
+    "worker_not_found": Kind(404, _CLIENT, "no such worker"),
+    "model_not_found": Kind(404, _CLIENT, "no engine serves this model"),
+    "method_not_allowed": Kind(405, _CLIENT, "use another method"),
+    "worker_exists": Kind(409, _CLIENT, "this worker is there already"),
+    "body_too_large": Kind(413, _CLIENT, "the body is over the limit"),
+    "unsupported_encoding": Kind(415, _CLIENT, "send the body without Content-Encoding"),
+    "invalid_worker": Kind(422, _CLIENT, "the worker's URL cannot be used"),
+    "internal_error": Kind(500, _SERVER, "the gateway failed; its log says why"),
+    "engine_disconnected": Kind(502, _SERVER, "the engine closed the connection before it answered"),
+    "engine_answer_invalid": Kind(502, _SERVER, "the engine's answer is not HTTP"),
+    "no_engine": Kind(503, _SERVER, "no engine is up: try again soon", 5),
+    "shutting_down": Kind(503, _SERVER, "the gateway is shutting down", 1),
+    "engine_timeout": Kind(504, _SERVER, "the engine did not answer in time"),
+    "stream_broken": Kind(502, _SERVER, "the engine closed the stream before its end"),
+}
+
+
+class Refusal(Exception):
+    """A request the gateway answers by itself. code: a key of TABLE; param: the field at fault (JSON pointer)."""
+
+    def __init__(self, code: str, message: str | None = None, *, param: str | None = None) -> None:
+        self.kind = TABLE[code]
+        self.code = code
+        self.message = message or self.kind.message
+        self.param = param
+        super().__init__(self.message)
+
+    @classmethod
+    def of_body(cls, error: BodyError) -> "Refusal":
+        """The refusal of a body no engine can accept, with pointer and byte offset in the message."""
+        at = "" if error.offset is None or "byte" in str(error) else f" (byte {error.offset})"
+        return cls(error.code, f"{error}{at}", param=error.pointer or None)
+
+    def body(self) -> bytes:
+        """The OpenAI-shaped error object as JSON bytes."""
+        error = {"message": self.message, "type": self.kind.type, "param": self.param, "code": self.code}
+        return msgspec.json.encode({"error": error})
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Response headers for `body()`."""
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(self.body())).encode())]
+        if self.kind.retry_after is not None:
+            headers.append((b"retry-after", str(self.kind.retry_after).encode()))
+        if self.kind.status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        return headers
+
+    def event(self) -> bytes:
+        """The error as a server-sent event, for a stream that has begun."""
+        return b"data: " + self.body() + b"\n\n"

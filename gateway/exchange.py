@@ -1,0 +1,78 @@
+"""One request's life as facts: filled in by the proxy, turned into one record at its end."""
+
+import secrets
+from collections.abc import Callable
+from typing import Literal
+
+from engine_adapter.usage import Usage
+from gateway.config import DEFAULT_ROUTE
+from gateway.identity import ANONYMOUS
+from gateway.prepare import Prepared
+from gateway.router import Route
+from gateway.workers import Worker
+from prefix.record import RequestRecord
+
+Outcome = Literal["ok", "error", "truncated", "client_disconnect", "rejected"]
+
+
+class Exchange:
+    """What happened to one request so far. Monotonic times in seconds; `started` is the clock at its first byte."""
+
+    __slots__ = ("dispatched", "error_type", "first_token", "outcome", "path", "prepared", "received")
+    __slots__ += ("request_id", "retries", "route", "status", "streamed", "usage", "worker")
+
+    def __init__(self, path: str, received: float) -> None:
+        self.path = path
+        self.received = received
+        self.request_id = secrets.token_hex(16)
+        self.prepared: Prepared | None = None
+        self.worker: Worker | None = None
+        self.route: Route | None = None
+        self.dispatched: float | None = None
+        self.first_token: float | None = None
+        self.status = 0
+        self.outcome: Outcome = "rejected"
+        self.error_type: str | None = None
+        self.usage: Usage | None = None
+        self.streamed = False
+        self.retries = 0
+
+    def first_content(self, now: float) -> None:
+        """The first generated content passed: the prefill is over."""
+        if self.first_token is None and self.route is not None and self.prepared is not None:
+            self.first_token = now
+            self.prepared.group.router.on_first_token(self.route, now)
+
+    def record(self, wall: Callable[[], float], now: float) -> RequestRecord:
+        """The record of the request, at its end. wall: seconds since the epoch."""
+        prepared, usage, route = self.prepared, self.usage, self.route
+        identity = prepared.identity if prepared else None
+        duration = now - self.received
+        return RequestRecord(
+            request_id=self.request_id,
+            started=wall() - duration,
+            path=self.path,
+            route=identity.route if identity else DEFAULT_ROUTE,
+            customer=identity.customer if identity else ANONYMOUS,
+            prompt_version=identity.prompt_version if identity else None,
+            prompt_version_declared=True,
+            model=prepared.model if prepared else "",
+            worker=self.worker.id if self.worker else None,
+            policy=prepared.group.policy if prepared else "",
+            reason=route.reason if route else None,
+            stream=self.streamed,
+            status=self.status,
+            outcome=self.outcome,
+            error_type=self.error_type,
+            input_tokens=usage.input_total if usage else None,
+            cached_tokens=usage.cached_read if usage else None,
+            output_tokens=usage.output if usage else None,
+            expected_cached_tokens=route.expected_cached_tokens if route else None,
+            best_fleet_tokens=route.best_fleet_tokens if route else None,
+            prompt_bytes=len(prepared.view.text) if prepared else 0,
+            changes=len(prepared.changes) if prepared else 0,
+            retries=self.retries,
+            ttft_s=self.first_token - self.received if self.first_token is not None else None,
+            duration_s=duration,
+            overhead_s=self.dispatched - self.received if self.dispatched is not None else duration,
+        )

@@ -1,0 +1,111 @@
+"""One request off the socket: its headers sorted, its body bounded.
+
+Header rules: RFC 9110 7.6.1 (hop-by-hop fields and those the Connection field names are for this hop only).
+Accept-Encoding is asked for as identity, so that usage can be read in the bytes that are forwarded.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, NamedTuple
+
+from gateway.errors import Refusal
+from gateway.identity import PREFIX
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+RawHeaders = Iterable[tuple[bytes, bytes]]
+
+_HOP = frozenset(
+    b"connection keep-alive te trailer transfer-encoding upgrade proxy-authenticate proxy-authorization "
+    b"proxy-connection proxy-authentication-info".split()
+)
+_SET_ANEW = frozenset((b"host", b"content-length", b"expect", b"accept-encoding"))
+_DROPPED = _HOP | _SET_ANEW
+
+
+class ClientGone(Exception):
+    """The client closed before its request was complete."""
+
+
+class Incoming(NamedTuple):
+    """A complete request. headers: to forward; own: the x-prefixgate-* ones, lower case, not forwarded."""
+
+    path: str
+    query: bytes
+    headers: list[tuple[str, str]]
+    own: dict[bytes, bytes]
+    authorization: bytes | None
+    request_id: bytes | None
+    body: bytes
+
+
+async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
+    """Sort the headers and read the whole body.
+
+    Raises Refusal `body_too_large` or `unsupported_encoding`, and ClientGone.
+    """
+    headers: list[tuple[str, str]] = [("accept-encoding", "identity")]
+    own: dict[bytes, bytes] = {}
+    authorization: bytes | None = None
+    request_id: bytes | None = None
+    named = _named_by_connection(scope["headers"])
+    for name, value in scope["headers"]:
+        if name.startswith(PREFIX):
+            own[name] = value
+            continue
+        if name == b"authorization":
+            authorization = value
+        elif name == b"content-length" and _too_long(value, limit):
+            raise _too_large(limit)
+        elif name == b"content-encoding" and value.lower() != b"identity":
+            raise Refusal("unsupported_encoding")
+        elif name == b"x-request-id":
+            request_id = value
+        if name not in _DROPPED and name not in named:
+            headers.append((name.decode("latin-1"), value.decode("latin-1")))
+    body = await _read_body(receive, limit)
+    return Incoming(scope["path"], scope["query_string"], headers, own, authorization, request_id, body)
+
+
+def response_headers(raw: RawHeaders) -> list[tuple[bytes, bytes]]:
+    """The end-to-end headers of an engine's response, in lower case, in order."""
+    lower = [(name.lower(), value) for name, value in raw]
+    named = _named_by_connection(lower)
+    return [(name, value) for name, value in lower if name not in _HOP and name not in named]
+
+
+def _named_by_connection(headers: RawHeaders) -> frozenset[bytes]:
+    named: frozenset[bytes] = frozenset()
+    for name, value in headers:
+        if name == b"connection" and value != b"keep-alive":
+            named |= {token.strip().lower() for token in value.split(b",")}
+    return named
+
+
+async def _read_body(receive: Receive, limit: int) -> bytes:
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise ClientGone
+    body: bytes = message.get("body", b"")
+    if not message.get("more_body", False):
+        if len(body) > limit:
+            raise _too_large(limit)
+        return body
+    parts, size = [body], len(body)
+    while message.get("more_body", False):
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > limit:
+            raise _too_large(limit)
+    return b"".join(parts)
+
+
+def _too_long(value: bytes, limit: int) -> bool:
+    return value.isdigit() and int(value[:20]) > limit
+
+
+def _too_large(limit: int) -> Refusal:
+    return Refusal("body_too_large", f"the body is over the limit of {limit} bytes (max_body_bytes)")

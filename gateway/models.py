@@ -1,0 +1,122 @@
+"""Which workers serve which model: one router and one bytes-per-token ratio per base model.
+
+Adapters of one base model share its router (their blocks differ, their KV pool does not). A request may name a
+base model, an adapter, or `base:adapter`.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from gateway.errors import Refusal
+from gateway.router import Router
+from prefix.blocks import BLOCK_BYTES
+
+INITIAL_BYTES_PER_TOKEN = 4.0
+_WEIGHT = 0.05
+_SANE = (1.0, 16.0)
+
+
+class ModelGroup:
+    """One base model: its router, the workers that may get requests now, the learned bytes per token of view."""
+
+    __slots__ = ("bytes_per_token", "name", "ready", "router", "workers")
+
+    def __init__(self, name: str, policy: str) -> None:
+        self.name = name
+        self.bytes_per_token = INITIAL_BYTES_PER_TOKEN
+        self.router = Router(policy, block_tokens=BLOCK_BYTES / INITIAL_BYTES_PER_TOKEN)
+        self.workers: set[str] = set()
+        self.ready: frozenset[str] = frozenset()
+
+    def learn_ratio(self, view_bytes: int, prompt_tokens: int) -> None:
+        """One observation: a view of so many bytes was so many tokens. Long prompts count more than short ones."""
+        if prompt_tokens < 32:
+            return  # the template's own tokens dominate
+        seen = min(max(view_bytes / prompt_tokens, _SANE[0]), _SANE[1])
+        weight = _WEIGHT * min(1.0, prompt_tokens / 1024)
+        self.bytes_per_token += weight * (seen - self.bytes_per_token)
+        self.router.block_tokens = BLOCK_BYTES / self.bytes_per_token
+
+
+class Models:
+    """Model groups by name."""
+
+    def __init__(self, policy: str) -> None:
+        self.policy = policy
+        self._groups: dict[str, ModelGroup] = {}
+        self._bases: dict[str, str] = {}
+
+    def __iter__(self) -> Iterator[ModelGroup]:
+        return iter(self._groups.values())
+
+    def ids(self) -> list[str]:
+        """Every model id that can be asked for, adapters included."""
+        return sorted(self._bases)
+
+    def group(self, model: object) -> ModelGroup:
+        """The group that serves a requested model; `None` is fine while there is only one.
+
+        Raises Refusal `no_engine` (nothing has ever been up), `model_not_found`, `missing_field`.
+        """
+        if type(model) is str and (found := self._groups.get(model)) is not None:
+            return found
+        if not self._groups:
+            raise Refusal("no_engine")
+        if model is None:
+            return self._only()
+        if type(model) is not str:
+            raise Refusal("invalid_type", "model must be a string", param="/model")
+        base = self._bases.get(model) or self._bases.get(model.partition(":")[0])
+        if base is None:
+            raise Refusal(
+                "model_not_found", f"no engine serves {model!r}; there is: {', '.join(self.ids())}", param="/model"
+            )
+        return self._groups[base]
+
+    def join(self, worker: str, models: Iterable[str], kv_capacity_tokens: int | None, now: float) -> None:
+        """A worker serves these models: the first is the base, the others are its adapters or aliases."""
+        names = list(models)
+        base = names[0]
+        for group in self._groups.values():
+            if worker in group.workers and group.name != base:
+                self._quit(group, worker)
+        for name in names:
+            self._bases[name] = base
+        joined = self._groups.get(base)
+        if joined is None:
+            joined = self._groups[base] = ModelGroup(base, self.policy)
+        if worker not in joined.workers:
+            joined.workers.add(worker)
+            joined.router.add_worker(worker, kv_capacity_tokens=kv_capacity_tokens, now=now)
+
+    def leave(self, worker: str) -> None:
+        """A worker was taken out."""
+        for group in list(self._groups.values()):
+            if worker in group.workers:
+                self._quit(group, worker)
+
+    def forget(self, worker: str) -> None:
+        """A worker restarted or flushed: it holds no blocks any more."""
+        for group in self._groups.values():
+            if worker in group.workers:
+                group.router.reset_worker(worker)
+
+    def set_ready(self, worker: str, ready: bool) -> None:
+        """Whether a worker may get requests now."""
+        for group in self._groups.values():
+            if worker in group.workers:
+                group.ready = group.ready | {worker} if ready else group.ready - {worker}
+
+    def _quit(self, group: ModelGroup, worker: str) -> None:
+        group.workers.discard(worker)
+        group.ready = group.ready - {worker}
+        group.router.remove_worker(worker)
+        if not group.workers:
+            del self._groups[group.name]
+            self._bases = {name: base for name, base in self._bases.items() if base != group.name}
+
+    def _only(self) -> ModelGroup:
+        if len(self._groups) > 1:
+            raise Refusal(
+                "missing_field", f"name a model, the engines serve several: {', '.join(self.ids())}", param="/model"
+            )
+        return next(iter(self._groups.values()))

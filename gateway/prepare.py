@@ -1,0 +1,132 @@
+"""From the client's bytes to what is sent and where it may go: parsed once, rewritten by splice, hashed.
+
+Everything here is synchronous and touches no socket; the caches only save time.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from engine_adapter.engine import Engine
+from gateway.config import Config
+from gateway.errors import Refusal
+from gateway.identity import Caller, Identity, identify
+from gateway.models import ModelGroup, Models
+from prefix.blocks import BLOCK_BYTES, block_hashes
+from prefix.body import Body, parse_body
+from prefix.canonical import TOOL_KEYS, ToolCache, canonical_members
+from prefix.errors import BodyError
+from prefix.scan import Span, splice
+from prefix.tools import Change
+from prefix.view import ToolViews, View, prompt_view
+
+CHAT, COMPLETIONS, GENERATE = "/v1/chat/completions", "/v1/completions", "/generate"
+PROMPT_FIELDS = {CHAT: "messages", COMPLETIONS: "prompt", GENERATE: None}
+"""The proxied paths, and the field each cannot do without."""
+
+
+class Prepared(NamedTuple):
+    """One request, ready to be placed. Token counts are estimates unless the prompt came as token ids."""
+
+    path: str
+    body: Body
+    replacements: Mapping[Span, bytes]
+    changes: tuple[Change, ...]
+    identity: Identity
+    group: ModelGroup
+    model: str
+    view: View
+    blocks: list[int]
+    prompt_tokens: int
+    max_output_tokens: int | None
+    stream: bool
+
+    def for_engine(self, engine: Engine) -> tuple[bytes, bool]:
+        """The bytes to send to this kind of engine, and whether its usage chunk must be hidden."""
+        replacements = dict(self.replacements)
+        hide = False
+        if self.path != GENERATE and self.stream:
+            option = engine.usage_option(self.body.slice("stream"), self.body.slice("stream_options"))
+            hide = option.hide
+            if option.replacement is not None:
+                self._set(replacements, "stream_options", option.replacement)
+        raw = self.body.raw
+        return (splice(raw, replacements) if replacements else raw), hide
+
+    def _set(self, replacements: dict[Span, bytes], name: str, value: bytes) -> None:
+        span = self.body.spans.get(name)
+        if span is not None:
+            replacements[span] = value
+            return
+        front = self.body.raw.index(b"{") + 1
+        comma = b"," if self.body.spans else b""
+        replacements[Span(front, front)] = b'"%s":%s%s' % (name.encode(), value, comma)
+
+
+class Preparer:
+    """Prepares requests; holds the caches of canonical tools and their views."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+        self._tools = ToolCache()
+        self._views = ToolViews()
+
+    def prepare(
+        self, path: str, raw: bytes, caller: Caller, own: Mapping[bytes, bytes], config: Config
+    ) -> Prepared:
+        """Raises Refusal for a body no engine can accept, a missing field, or an unknown model."""
+        try:
+            body = parse_body(raw)
+            _check_fields(path, body)
+            identity = identify(caller, own, body, config)
+            route = config.routes.get(identity.route)
+            level = (route.level if route else None) or config.level
+            replacements, changes = canonical_members(body, self._tools) if level != "off" else ({}, ())
+            view = prompt_view(body, _tools(body, replacements), self._views)
+        except BodyError as error:
+            raise Refusal.of_body(error) from None
+        group = self._models.group(body.value("model"))
+        return Prepared(
+            path=path,
+            body=body,
+            replacements=replacements,
+            changes=changes,
+            identity=identity,
+            group=group,
+            model=str(body.value("model") or group.name),
+            view=view,
+            blocks=block_hashes(view.text, view.seed, BLOCK_BYTES),
+            prompt_tokens=view.tokens or max(1, round(len(view.text) / group.bytes_per_token)),
+            max_output_tokens=_max_output(body),
+            stream=body.slice("stream") == b"true",
+        )
+
+
+def _tools(body: Body, replacements: Mapping[Span, bytes]) -> bytes | None:
+    for key in TOOL_KEYS:
+        span = body.spans.get(key)
+        if span is not None:
+            return replacements.get(span) or body.raw[span.start : span.end]
+    return None
+
+
+def _check_fields(path: str, body: Body) -> None:
+    if path == GENERATE:
+        return
+    field = PROMPT_FIELDS[path]
+    for name in ("model", field):
+        if name is not None and body.slice(name) in (None, b"null"):
+            raise Refusal("missing_field", f"{name} is required", param=f"/{name}")
+    if field == "messages" and body.value(field) == []:
+        raise Refusal("empty_messages", param="/messages")
+    if body.slice("stream") not in (None, b"true", b"false", b"null"):
+        raise Refusal("invalid_type", "stream must be true or false", param="/stream")
+
+
+def _max_output(body: Body) -> int | None:
+    for name in ("max_completion_tokens", "max_tokens"):
+        value = body.value(name)
+        if type(value) is int and value > 0:
+            return value
+    sampling = body.value("sampling_params")
+    value = sampling.get("max_new_tokens") if type(sampling) is dict else None
+    return value if type(value) is int and value > 0 else None

@@ -1,0 +1,237 @@
+"""The proxied paths as one raw ASGI endpoint: read, prepare, place, forward, account.
+
+Validation layers and response classes cost more than the rest of a request together, so this is plain ASGI
+(https://asgi.readthedocs.io/en/latest/specs/www.html). A watcher notices the client leaving at any moment and
+cancels the request's task, which closes the engine's connection. Every request ends in exactly one record, and
+every placement in exactly one release.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from engine_adapter.sse import StreamTap
+from gateway.config import Config
+from gateway.errors import Refusal
+from gateway.exchange import Exchange
+from gateway.identity import Caller, KeyRing
+from gateway.incoming import ClientGone, Incoming, Receive, Scope, Send, read_request, response_headers
+from gateway.prepare import GENERATE, Prepared, Preparer
+from gateway.relay import Broken, read_chunk, relay_stream, relay_whole, usage_of
+from gateway.upstream import EngineFault, FaultKind, Response, Upstream
+from gateway.workers import Worker, Workers
+from prefix.record import RequestRecord
+
+_log = logging.getLogger("prefixgate")
+_CODES: dict[FaultKind, str] = {
+    "unreachable": "no_engine",
+    "disconnected": "engine_disconnected",
+    "timeout": "engine_timeout",
+    "invalid": "engine_answer_invalid",
+}
+_RETRY_STATUS = frozenset((502, 503))
+
+
+class Proxy:
+    """The endpoint. `suspect` is told of a worker that did not answer; `finished` gets each request's record."""
+
+    def __init__(
+        self,
+        config: Config,
+        workers: Workers,
+        upstream: Upstream,
+        suspect: Callable[[Worker, EngineFault], None],
+        finished: Callable[[RequestRecord], None],
+    ) -> None:
+        self._workers = workers
+        self._upstream = upstream
+        self._suspect = suspect
+        self._finished = finished
+        self._preparer = Preparer(workers.models)
+        self._now = time.monotonic
+        self.configure(config)
+
+    def configure(self, config: Config) -> None:
+        """Use another configuration from the next request on."""
+        self._config = config
+        self._keys = KeyRing(config.customers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = Exchange(scope["path"], self._now())
+        try:
+            await self._serve(exchange, scope, receive, send)
+        except Refusal as refusal:
+            exchange.status, exchange.error_type = refusal.kind.status, refusal.code
+            await _refuse(exchange, refusal, send)
+        except ClientGone:
+            exchange.status, exchange.outcome, exchange.error_type = 499, "client_disconnect", "client_disconnect"
+        finally:
+            self._finished(exchange.record(time.time, self._now()))
+
+    async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            raise Refusal("method_not_allowed", f"{scope['path']} takes POST")
+        incoming = await read_request(scope, receive, self._config.max_body_bytes)
+        caller = self._keys.caller(incoming.authorization)
+        prepared = self._preparer.prepare(incoming.path, incoming.body, caller, incoming.own, self._config)
+        exchange.prepared, exchange.streamed = prepared, prepared.stream
+        task = asyncio.current_task()
+        assert task is not None
+        watcher = asyncio.ensure_future(_until_gone(receive))
+        watcher.add_done_callback(lambda done: None if done.cancelled() else task.cancel("client gone"))
+        try:
+            await self._attempts(exchange, incoming, prepared, caller, send)
+        except asyncio.CancelledError:
+            if not watcher.done() or watcher.cancelled():
+                raise
+            task.uncancel()
+            raise ClientGone from None
+        finally:
+            watcher.cancel()
+
+    async def _attempts(
+        self, exchange: Exchange, incoming: Incoming, prepared: Prepared, caller: Caller, send: Send
+    ) -> None:
+        """Try workers until one answers; nothing has been sent to the client before that."""
+        left = self._config.max_attempts
+        again: Worker | None = None  # a pooled connection may have been closed under us: once on the same worker
+        tried: set[str] = set()
+        while True:
+            left -= 1
+            worker = self._place(exchange, prepared, {again.id} if again else prepared.group.ready - tried)
+            try:
+                body, hide = prepared.for_engine(worker.engine)
+                exchange.dispatched = exchange.dispatched or self._now()
+                response, first = await self._ask(worker, incoming, body)
+                if response.status in _RETRY_STATUS and left > 0 and prepared.group.ready - tried - {worker.id}:
+                    response.close()
+                    raise EngineFault("unreachable", f"answered {response.status}")
+                await send(_start(exchange, response, trusted=caller.trusted))
+                await self._relay(exchange, worker, response, first, send, hide=hide)
+                return
+            except EngineFault as error:
+                self._failed(exchange, worker, error)
+                if isinstance(error, Broken):
+                    return
+                again = worker if error.kind == "disconnected" and again is None and worker.id not in tried else None
+                tried.add(worker.id)
+                if left <= 0 or error.kind in ("timeout", "invalid") or not (again or prepared.group.ready - tried):
+                    raise Refusal(_CODES[error.kind], f"worker {worker.id}: {error}") from error
+                exchange.retries += 1
+            finally:
+                self._release(exchange, worker)
+
+    def _place(self, exchange: Exchange, prepared: Prepared, candidates: frozenset[str] | set[str]) -> Worker:
+        if not candidates:
+            raise Refusal("no_engine")
+        route = prepared.group.router.route(
+            prepared.blocks,
+            prepared.prompt_tokens,
+            self._now(),
+            max_output_tokens=prepared.max_output_tokens,
+            candidates=candidates,
+            session=prepared.identity.session,
+        )
+        worker = self._workers.get(route.worker)
+        worker.in_flight += 1
+        exchange.route, exchange.worker = route, worker
+        return worker
+
+    async def _ask(self, worker: Worker, incoming: Incoming, body: bytes) -> tuple[Response, bytes]:
+        """Send the request; the response and its first bytes. Raises EngineFault."""
+        path = incoming.path if not incoming.query else f"{incoming.path}?{incoming.query.decode('latin-1')}"
+        headers = incoming.headers if self._keys.open else [h for h in incoming.headers if h[0] != "authorization"]
+        response = await self._upstream.post(worker.url, path, headers, body)
+        try:
+            return response, await read_chunk(response)
+        except BaseException:
+            response.close()
+            raise
+
+    async def _relay(
+        self, exchange: Exchange, worker: Worker, response: Response, first: bytes, send: Send, *, hide: bool
+    ) -> None:
+        exchange.status = response.status
+        try:
+            if response.status == 200 and response.content_type == "text/event-stream":
+                await self._stream(exchange, worker, response, first, send, hide=hide)
+                return
+            exchange.streamed = False
+            answer = await relay_whole(response, first, send)
+            if response.status < 400:
+                exchange.outcome, exchange.usage = "ok", usage_of(answer, worker.cache_report)
+            else:
+                exchange.outcome, exchange.error_type = "error", str(response.status)
+        finally:
+            if response.content.at_eof():
+                response.release()
+            else:
+                response.close()
+
+    async def _stream(
+        self, exchange: Exchange, worker: Worker, response: Response, first: bytes, send: Send, *, hide: bool
+    ) -> None:
+        api = "sglang" if exchange.path == GENERATE else "openai"
+        tap = StreamTap(api=api, hide_usage=hide, keep_text=False, cache_report=worker.cache_report)
+        try:
+            result = await relay_stream(response, first, send, tap, lambda: exchange.first_content(self._now()))
+        except asyncio.CancelledError:
+            exchange.usage = tap.close().usage
+            raise
+        exchange.usage, exchange.outcome = result.usage, result.outcome
+        if result.outcome != "ok":
+            exchange.error_type = "stream_broken" if result.outcome == "truncated" else "engine_error"
+
+    def _failed(self, exchange: Exchange, worker: Worker, error: EngineFault) -> None:
+        exchange.outcome, exchange.error_type = "error", _CODES[error.kind]
+        if error.kind == "unreachable":
+            self._suspect(worker, error)
+
+    def _release(self, exchange: Exchange, worker: Worker) -> None:
+        """The placement is over, however it ended: free its load, correct the index by what was reported."""
+        route, prepared, usage = exchange.route, exchange.prepared, exchange.usage
+        if route is None or prepared is None:
+            return
+        worker.in_flight -= 1
+        cached = usage.cached_read if usage else None
+        prepared.group.router.release(
+            route, self._now(), cached_tokens=cached, output_tokens=(usage.output or 0) if usage else 0
+        )
+        if cached is not None:
+            worker.cache_report = True
+        if usage is not None and usage.input_total and prepared.view.tokens is None:
+            prepared.group.learn_ratio(len(prepared.view.text), usage.input_total)
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _start(exchange: Exchange, response: Response, *, trusted: bool) -> dict[str, object]:
+    headers = response_headers(response.raw_headers)
+    headers += _own_headers(exchange)
+    if trusted and exchange.worker is not None and exchange.route is not None:
+        headers.append((b"x-prefixgate-worker", exchange.worker.id.encode()))
+        expected = str(exchange.route.expected_cached_tokens).encode()
+        headers.append((b"x-prefixgate-expected-cached-tokens", expected))
+    return {"type": "http.response.start", "status": response.status, "headers": headers}
+
+
+def _own_headers(exchange: Exchange) -> list[tuple[bytes, bytes]]:
+    headers = [(b"x-prefixgate-request-id", exchange.request_id.encode())]
+    prepared = exchange.prepared
+    if prepared is not None and prepared.identity.prompt_version is not None:
+        version = prepared.identity.prompt_version.encode("ascii", "replace")
+        headers.append((b"x-prefixgate-prompt-version", b"".join(version.split())))
+    if prepared is not None and prepared.changes:
+        kinds = dict.fromkeys(change.kind for change in prepared.changes)
+        headers.append((b"x-prefixgate-changes", ", ".join(kinds).encode()))
+    return headers
+
+
+async def _refuse(exchange: Exchange, refusal: Refusal, send: Send) -> None:
+    headers = refusal.headers() + _own_headers(exchange)
+    await send({"type": "http.response.start", "status": refusal.kind.status, "headers": headers})
+    await send({"type": "http.response.body", "body": refusal.body(), "more_body": False})

@@ -1,0 +1,97 @@
+"""The engine's answer to the client: bytes forwarded as they come, noted only for what they tell.
+
+A stream that breaks gets an error event and no clean end, so that no client takes half an answer for a whole one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from engine_adapter.sse import StreamResult, StreamTap
+from engine_adapter.usage import Usage, parse_usage
+from gateway.errors import Refusal
+from gateway.incoming import Send
+from gateway.upstream import CLIENT_ERRORS, EngineFault, Response, fault
+
+_MAX_KEPT = 4 << 20
+"""Bytes of a whole (not streamed) answer kept to read its usage; beyond it usage is unknown."""
+
+
+class _Answer(msgspec.Struct):
+    """The parts of a whole answer that tell usage: OpenAI's `usage`, SGLang's `meta_info`."""
+
+    usage: dict[str, Any] | None = None
+    meta_info: dict[str, Any] | None = None
+
+
+_answer = msgspec.json.Decoder(_Answer | list[_Answer])  # type: ignore[operator]
+
+
+class Broken(EngineFault):
+    """The engine's answer ended before its end, after bytes had been forwarded."""
+
+
+async def read_chunk(response: Response) -> bytes:
+    """The next bytes of the answer, b"" at its end. Raises EngineFault."""
+    try:
+        return await response.content.readany()
+    except CLIENT_ERRORS as error:
+        raise fault(error) from error
+
+
+async def relay_stream(
+    response: Response, first: bytes, send: Send, tap: StreamTap, on_content: Callable[[], None]
+) -> StreamResult:
+    """Forward a stream of events. A broken one gets an error event and is left without its end.
+
+    on_content is called once, at the first generated content. The result's outcome says how it ended; unless it
+    is "truncated" the response is complete.
+    """
+    chunk, waiting = first, True
+    while chunk:
+        forward = tap.feed(chunk)
+        if forward:
+            await send({"type": "http.response.body", "body": forward, "more_body": True})
+        if waiting and tap.first_content:
+            waiting = False
+            on_content()
+        try:
+            chunk = await read_chunk(response)
+        except EngineFault:
+            break
+    result = tap.close()
+    broken = result.outcome == "truncated"
+    tail = result.tail + (b"\n\n" + Refusal("stream_broken").event() if broken else b"")
+    await send({"type": "http.response.body", "body": tail, "more_body": broken})
+    return result
+
+
+async def relay_whole(response: Response, first: bytes, send: Send) -> bytes | None:
+    """Forward a whole answer; returns its bytes (None when it is too large to keep). Raises Broken."""
+    kept: list[bytes] | None = [first]
+    size, chunk = len(first), first
+    while chunk and not response.content.at_eof():
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        try:
+            chunk = await read_chunk(response)
+        except EngineFault as error:
+            raise Broken(error.kind, str(error)) from error
+        size += len(chunk)
+        if kept is not None:
+            kept = [*kept, chunk] if size <= _MAX_KEPT else None
+    await send({"type": "http.response.body", "body": chunk, "more_body": False})
+    return None if kept is None else b"".join(kept)
+
+
+def usage_of(body: bytes | None, cache_report: bool | None) -> Usage | None:
+    """The usage a whole answer reports; None when it is not JSON or tells none."""
+    if body is None:
+        return None
+    try:
+        answer = _answer.decode(body)
+    except msgspec.DecodeError:
+        return None
+    first = answer[0] if isinstance(answer, list) and answer else answer
+    told = None if isinstance(first, list) else first.usage or first.meta_info
+    return None if told is None else parse_usage(told, cache_report=cache_report)

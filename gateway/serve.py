@@ -1,0 +1,119 @@
+"""`prefixgate serve`: bind, say what was found, run until a signal, drain."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable
+
+import click
+import uvicorn
+
+from gateway.app import Gateway, create_app
+from gateway.config import Config
+from prefix.errors import ConfigError
+
+ADMIN_TOKEN = "PREFIXGATE_ADMIN_TOKEN"  # noqa: S105 - the variable's name, not the token
+
+
+def run(config: Config, reload: Callable[[], Config]) -> None:
+    """Serve until SIGTERM or SIGINT; SIGHUP re-reads the configuration with `reload`.
+
+    Raises ConfigError when the address cannot be bound.
+    """
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    listener = bind(config.host, config.port)
+    app = create_app(config, admin_token=os.environ.get(ADMIN_TOKEN))
+    server = _Server(
+        uvicorn.Config(
+            app,
+            loop="uvloop",
+            http="httptools",
+            lifespan="on",
+            interface="asgi3",
+            access_log=False,
+            log_level=logging.CRITICAL,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=round(config.drain_timeout_s),
+        )
+    )
+    with asyncio.Runner(loop_factory=_new_loop) as runner:
+        runner.run(_serve(server, app, listener, config, reload))
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises ConfigError when the port is taken or the host is not ours."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise ConfigError(f"cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}") from None
+    listener.listen(2048)
+    listener.setblocking(False)
+    return listener
+
+
+async def _serve(
+    server: "_Server", app: Gateway, listener: socket.socket, config: Config, reload: Callable[[], Config]
+) -> None:
+    loop = asyncio.get_running_loop()
+    pending: set[asyncio.Task[None]] = set()
+
+    def hangup() -> None:
+        task = loop.create_task(_reload(app, reload))
+        pending.add(task)
+        task.add_done_callback(pending.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, hangup)
+    announcing = loop.create_task(_announce(server, app, listener, config))
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        announcing.cancel()
+
+
+async def _reload(app: Gateway, reload: Callable[[], Config]) -> None:
+    try:
+        await app.reconfigure(reload())
+    except ConfigError as error:
+        logging.getLogger("prefixgate").error("reload refused, the old configuration stays: %s", error)
+    else:
+        logging.getLogger("prefixgate").info("configuration reloaded")
+
+
+async def _announce(server: "_Server", app: Gateway, listener: socket.socket, config: Config) -> None:
+    await server.accepting.wait()
+    host, port = listener.getsockname()[:2]
+    at = f"[{host}]" if ":" in host else host
+    click.echo(f"prefixgate listens on http://{at}:{port}  (policy {config.policy}, level {config.level})")
+    if not config.engines:
+        click.echo('no engines yet: add one with  POST /workers {"url": "http://host:port"}')
+    await app.health.first_look(timeout_s=1.0)
+    for worker in app.workers:
+        click.echo(f"  {worker.describe()}")
+        if worker.warning:
+            click.secho(f"  warning: {worker.id}: {worker.warning}", fg="yellow", err=True)
+
+
+class _Server(uvicorn.Server):
+    """Tells when it accepts connections."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.accepting = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.accepting.set()
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    import uvloop
+
+    return uvloop.new_event_loop()

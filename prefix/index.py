@@ -1,0 +1,274 @@
+"""Which blocks one worker is believed to hold: the router's mirror of an engine's cache.
+
+One idea: block hashes are chained, so equal hash means equal whole prefix, and a radix tree whose edges are runs of
+hashes compares a run by its last hash alone. The cost of a request grows with the branch points of its prompt and
+hardly with its length.
+
+What a worker is believed to hold:
+
+- **pinned** blocks: those of requests in flight, by reference count. A pinned block is *computed* once a request
+  that asked for it has its first token; until then it is being computed (two requests of one prefill batch both
+  compute it, so the router gives it half the credit).
+- **cached** blocks: computed ones that no request in flight uses, in LRU order. A request's blocks enter deepest
+  first when it ends, so the oldest run is always a leaf: eviction takes leaves first, and their tails first.
+- **stored** blocks, for a worker that publishes KV events: with the first event the cached blocks become the starting
+  content of an exact set, and from then on only events change it.
+
+Held by property tests against a block-by-block model: pinned, computed and known blocks are each closed under
+prefix; a run without pins is computed and in the LRU, and the runs below it are older. Reads never mutate.
+
+Sources: SGLang's mem_cache/radix_cache.py (lock_ref, leaf eviction; here a match never splits a node) and
+"mirror" in the measurements behind the default policy (docs/routing.md).
+"""
+
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+
+RUN_WEIGHT = 4
+"""A cached run may hold one block only, and costs memory beside its blocks: at most capacity / 4 runs are cached."""
+
+STRIKES = 2
+"""Predicted hits of which nothing was delivered, in a row, until a prompt is forgotten."""
+
+
+class Run:
+    """Consecutive blocks always asked for together; the runs from the root to a run are one prompt."""
+
+    __slots__ = ("blocks", "children", "computed", "parent", "pins", "strikes")
+
+    def __init__(self, blocks: list[int], parent: "Run | None") -> None:
+        self.blocks = blocks
+        self.parent = parent
+        self.children: dict[int, Run] = {}
+        self.pins = 0
+        self.computed = False
+        self.strikes = 0
+
+
+class WorkerIndex:
+    """The blocks one worker is believed to hold, never more than `capacity` of them.
+
+    pinned, cached: numbers of distinct blocks in flight and in the LRU. Block hashes are chained, any int.
+    """
+
+    __slots__ = ("_lru", "_root", "_stored", "cached", "capacity", "pinned")
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.pinned = 0
+        self.cached = 0
+        self._root = Run([], None)
+        self._root.computed = True
+        self._lru: OrderedDict[Run, None] = OrderedDict()
+        self._stored: set[int] | None = None
+
+    def __len__(self) -> int:
+        """Blocks remembered in any form."""
+        return self.pinned + self.cached + (len(self._stored) if self._stored else 0)
+
+    @property
+    def exact(self) -> bool:
+        """Whether KV events are the source of what is not in flight."""
+        return self._stored is not None
+
+    def match(self, blocks: Sequence[int]) -> tuple[int, int, int]:
+        """How many leading blocks are (known, computed, pinned); known is the largest of the three."""
+        size = len(blocks)
+        known = computed = pinned = 0
+        children = self._root.children
+        while known < size and (run := children.get(blocks[known])) is not None:
+            held = run.blocks
+            end = known + len(held)
+            whole = end <= size and held[-1] == blocks[end - 1]
+            known = end if whole else known + _common(held, blocks, known)
+            if run.computed:
+                computed = known
+            if run.pins:
+                pinned = known
+            if not whole:
+                break
+            children = run.children
+        if self._stored:
+            computed = max(computed, _leading(self._stored, blocks))
+            known = max(known, computed)
+        return known, computed, pinned
+
+    def pin(self, blocks: Sequence[int], pinned: int) -> tuple[Run, bool]:
+        """A request with these blocks is in flight; `pinned` of them are already, by `match`.
+
+        Returns the handle for `mark_computed` and `unpin`, and whether all blocks are behind it: beyond the
+        capacity only the leading ones are.
+        """
+        room = pinned + self.capacity - self.pinned - (len(self._stored) if self._stored else 0)
+        whole = len(blocks) <= room
+        run = self._insert(self._root, blocks if whole else blocks[: max(pinned, room)])
+        self._hold(run, self._root)
+        return run, whole
+
+    def mark_computed(self, run: Run) -> None:
+        """The request pinned as `run` has its first token: the worker has computed its blocks."""
+        up: Run | None = run
+        while up is not None and not up.computed:
+            up.computed = True
+            up = up.parent
+
+    def unpin(
+        self, run: Run, *, computed: bool, output_blocks: Sequence[int] = (), missed: bool | None = None
+    ) -> None:
+        """The request pinned as `run` has ended; `output_blocks` continue its prompt.
+
+        computed: whether the worker finished its prefill; if not, what only this request asked for is forgotten.
+        missed: whether none of a hit predicted from cached blocks was delivered; None when nobody knows. Twice in a
+        row for prompts with one first block: no cached block behind that one is believed in any more.
+        """
+        top = _first(run)
+        if missed is not None:
+            top.strikes = top.strikes + 1 if missed else 0
+        if computed:
+            self.mark_computed(run)
+            if output_blocks and self._stored is None:
+                run = self._extend(run, output_blocks)
+        below: Run | None = None
+        while run.parent is not None:
+            run.pins -= 1
+            if not run.pins:
+                self._retire(run, run.parent, below)
+            below, run = run, run.parent
+        if top.strikes >= STRIKES:
+            self._forget(top)
+
+    def trim(self, room: int) -> None:
+        """Evict the least recently used cached blocks until at most `room` are left, or none for exact workers."""
+        room = 0 if self._stored is not None else max(0, min(room, self.capacity - self.pinned))
+        most_runs = max(1, self.capacity // RUN_WEIGHT)
+        while self.cached > room or len(self._lru) > most_runs:
+            run = next(iter(self._lru))
+            excess = self.cached - room
+            if 0 < excess < len(run.blocks):
+                del run.blocks[-excess:]
+                self.cached -= excess
+            else:
+                self._drop(run)
+
+    def store(self, blocks: Sequence[int]) -> None:
+        """KV event: the worker now holds these blocks. At most half the capacity is kept for them."""
+        stored = self._switch_to_events()
+        stored.update(blocks[: max(0, self.capacity // 2 - len(stored))])
+
+    def remove(self, blocks: Sequence[int]) -> None:
+        """KV event: the worker no longer holds these blocks."""
+        self._switch_to_events().difference_update(blocks)
+
+    def _insert(self, run: Run, blocks: Sequence[int]) -> Run:
+        """The run at whose end the path of `blocks` below `run` ends; what is missing is made."""
+        at, size = 0, len(blocks)
+        while at < size:
+            child = run.children.get(blocks[at])
+            if child is None:
+                child = run.children[blocks[at]] = Run(list(blocks[at:]), run)
+                return child
+            held = child.blocks
+            end = at + len(held)
+            if end <= size and held[-1] == blocks[end - 1]:
+                run, at = child, end
+            else:
+                same = _common(held, blocks, at)
+                run, at = _split(child, run, same), at + same
+        return run
+
+    def _extend(self, run: Run, blocks: Sequence[int]) -> Run:
+        """The run at the end of these computed blocks below `run`, pinned as `run` is."""
+        end = self._insert(run, blocks)
+        self._hold(end, run)
+        self.mark_computed(end)
+        return end
+
+    def _hold(self, run: Run, top: Run) -> None:
+        """Pin the runs from `run` up to, but without, `top`."""
+        while run is not top:
+            assert run.parent is not None
+            if not run.pins:
+                self.pinned += len(run.blocks)
+                if run.computed:
+                    self.cached -= len(run.blocks)
+                    self._lru.pop(run, None)
+            run.pins += 1
+            run = run.parent
+
+    def _retire(self, run: Run, parent: Run, below: Run | None) -> None:
+        """The last pin on `run` is gone; `below` is the run that the same request left just before."""
+        self.pinned -= len(run.blocks)
+        if not run.computed:
+            del parent.children[run.blocks[0]]
+            return
+        self.cached += len(run.blocks)
+        if below is not None and below in self._lru and len(run.children) == 1 and not below.children:
+            run.blocks += below.blocks
+            run.children.clear()
+            del self._lru[below]
+        self._lru[run] = None
+
+    def _forget(self, top: Run) -> None:
+        """Drop the cached runs from `top` on."""
+        for run in reversed(list(_subtree(top))):
+            if run in self._lru:
+                self._drop(run)
+        top.strikes = 0
+
+    def _drop(self, run: Run) -> None:
+        """Forget a cached leaf."""
+        assert run.parent is not None
+        del run.parent.children[run.blocks[0]]
+        del self._lru[run]
+        self.cached -= len(run.blocks)
+
+    def _switch_to_events(self) -> set[int]:
+        """The stored set; the first call fills it with the cached blocks, newest first."""
+        if self._stored is None:
+            self._stored = set()
+            for run in reversed(self._lru):
+                self.store(run.blocks)
+            self.trim(0)
+        return self._stored
+
+
+def _common(held: list[int], blocks: Sequence[int], start: int) -> int:
+    """How many blocks of a run agree with blocks[start:]; one or more do."""
+    size = min(len(held), len(blocks) - start)
+    return bisect_left(range(size), True, key=lambda i: held[i] != blocks[start + i])
+
+
+def _leading(stored: set[int], blocks: Sequence[int]) -> int:
+    """How many leading blocks are stored, whether or not the events left holes."""
+    size = bisect_left(range(len(blocks)), True, key=lambda i: blocks[i] not in stored)
+    if stored.issuperset(blocks[:size]):
+        return size
+    return next(i for i, block in enumerate(blocks) if block not in stored)
+
+
+def _split(run: Run, parent: Run, size: int) -> Run:
+    """The new run of the first `size` blocks of `run`, which keeps the rest (and stays what requests refer to)."""
+    upper = Run(run.blocks[:size], parent)
+    upper.pins, upper.computed, upper.strikes = run.pins, run.computed, run.strikes
+    run.blocks = run.blocks[size:]
+    run.parent = upper
+    upper.children[run.blocks[0]] = run
+    parent.children[upper.blocks[0]] = upper
+    return upper
+
+
+def _first(run: Run) -> Run:
+    """The first run of the prompt of `run`."""
+    while run.parent is not None and run.parent.parent is not None:
+        run = run.parent
+    return run
+
+
+def _subtree(top: Run) -> Iterator[Run]:
+    """`top` and all runs below it, parents first."""
+    todo = [top]
+    while todo:
+        run = todo.pop()
+        yield run
+        todo += run.children.values()

@@ -1,0 +1,261 @@
+"""The cache model: SGLang's radix cache, page by page, without a GPU.
+
+One idea: a prompt is a byte string of fixed-width pages, so that matching is a comparison of bytes in C and a
+node holds one slice. With token ids a page is `page_tokens` little-endian int32 (`token_key`); with hashed
+blocks it is one hash per block. What is modelled, and in which order, was read in SGLang 0.5.23
+(mem_cache/unified_cache/unified_tree_core.py and components/full.py, the Python twin of the Rust core that
+the server runs) and is held equal to the running engine by tests/integration:
+
+- A match ends at a page; a node that is matched in part is split there.
+- Recency is a logical clock. A match touches its path, deeper is later. An insert touches its path from the
+  root down, and the far half of a node it splits comes last of all. A split makes that half recent.
+- Eviction takes whole leaves, the least recently touched first, until there is room; a parent left without
+  children is the next leaf. Nodes on the path to a locked node stay.
+- The pool is shared: `capacity = cached (in the tree) + held (by running requests) + free`.
+"""
+
+from array import array
+from collections.abc import Hashable, Sequence
+from heapq import heappop, heappush
+from typing import TypeAlias
+
+TOKEN_BYTES = 4
+Slot: TypeAlias = bytes | tuple[Hashable, bytes]
+
+
+def token_key(tokens: Sequence[int]) -> bytes:
+    """The key of a token id sequence: 4 bytes a token. Ids are 0 <= id < 2**31."""
+    return array("i", tokens).tobytes()
+
+
+def cacheable_tokens(prompt_tokens: int, page_tokens: int) -> int:
+    """The most tokens of a prompt that can be cached: whole pages, never the last token."""
+    return max(0, (prompt_tokens - 1) // page_tokens * page_tokens)
+
+
+class Node:
+    """A run of pages below its parent. `touched` orders nodes by recency; `queued` is its entry in the heap."""
+
+    __slots__ = ("children", "key", "locks", "parent", "queued", "slot", "touched")
+
+    def __init__(self, key: bytes, slot: Slot, parent: "Node | None", touched: int) -> None:
+        self.key = key
+        self.slot = slot
+        self.parent = parent
+        self.children: dict[Slot, Node] = {}
+        self.locks = 0
+        self.touched = touched
+        self.queued = False
+
+
+class RadixCache:
+    """A radix tree over pages and the token pool that it shares with the running requests.
+
+    capacity_tokens is cut to whole pages. page_bytes is the width of one page in a key: 4 bytes a token unless
+    keys are made of hashed blocks. Namespaces (any hashable value) never share a node.
+    """
+
+    def __init__(self, capacity_tokens: int, page_tokens: int = 1, *, page_bytes: int | None = None) -> None:
+        self.page_tokens = page_tokens
+        self.page_bytes = page_bytes or TOKEN_BYTES * page_tokens
+        self.capacity_tokens = capacity_tokens // page_tokens * page_tokens
+        self.evicted_tokens = 0
+        self.evicted_nodes = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything (a restart or a flush): an empty tree, nothing held."""
+        self._clock = 0
+        self.root = Node(b"", b"", None, 0)
+        self.root.locks = 1
+        self._leaves: list[tuple[int, int, Node]] = []
+        self.cached_tokens = 0
+        self.evictable_tokens = 0
+        self.held_tokens = 0
+
+    @property
+    def free_tokens(self) -> int:
+        """Tokens of the pool that are neither cached nor held."""
+        return self.capacity_tokens - self.cached_tokens - self.held_tokens
+
+    def aligned(self, tokens: int) -> int:
+        """`tokens` rounded up to whole pages."""
+        return -(-tokens // self.page_tokens) * self.page_tokens
+
+    # ------------------------------------------------------------------ lookups and inserts
+
+    def match(self, key: bytes, tokens: int, namespace: Hashable = None) -> tuple[Node, int]:
+        """The deepest node that covers a prefix of the first `tokens` tokens, and how many tokens it covers."""
+        end = tokens // self.page_tokens * self.page_bytes
+        node, at = self.root, 0
+        while at < end:
+            child = node.children.get(self._slot(node, key, at, namespace))
+            if child is None:
+                break
+            common = self._common(child.key, key, at, end)
+            at += common
+            if common < len(child.key):
+                node = self._split(child, common)
+                break
+            node = child
+        self._touch_path(node)
+        return node, at // self.page_bytes * self.page_tokens
+
+    def peek(self, key: bytes, tokens: int, namespace: Hashable = None) -> int:
+        """How many of the first `tokens` tokens are cached; changes nothing."""
+        end = tokens // self.page_tokens * self.page_bytes
+        node, at = self.root, 0
+        while at < end:
+            child = node.children.get(self._slot(node, key, at, namespace))
+            if child is None:
+                break
+            common = self._common(child.key, key, at, end)
+            at += common
+            if common < len(child.key):
+                break
+            node = child
+        return at // self.page_bytes * self.page_tokens
+
+    def insert(self, key: bytes, tokens: int, namespace: Hashable = None) -> tuple[Node, int]:
+        """Store the whole pages of the first `tokens` tokens; their last node and how many were there before.
+
+        The new ones are taken from the pool's free tokens: give back what the request held for them.
+        """
+        end = tokens // self.page_tokens * self.page_bytes
+        node, at = self.root, 0
+        self._tick(node)
+        while at < end:
+            slot = self._slot(node, key, at, namespace)
+            child = node.children.get(slot)
+            if child is None:
+                return self._add_leaf(node, slot, key[at:end]), at // self.page_bytes * self.page_tokens
+            self._tick(child)
+            common = self._common(child.key, key, at, end)
+            node = child if common == len(child.key) else self._split(child, common)
+            at += common
+        return node, at // self.page_bytes * self.page_tokens
+
+    # ------------------------------------------------------------------ locks, the pool, eviction
+
+    def lock(self, node: Node) -> None:
+        """Keep `node` and all above it until `unlock`; locks count."""
+        while node.parent is not None:
+            if node.locks == 0:
+                self.evictable_tokens -= self._tokens(node)
+            node.locks += 1
+            node = node.parent
+
+    def unlock(self, node: Node) -> None:
+        """Undo one `lock` of this node."""
+        while node.parent is not None:
+            node.locks -= 1
+            if node.locks == 0:
+                self.evictable_tokens += self._tokens(node)
+                self._offer(node)
+            node = node.parent
+
+    def make_room(self, tokens: int) -> bool:
+        """Evict until `tokens` are free or no leaf may go; whether they are free."""
+        while self.free_tokens < tokens and self._leaves:
+            self._evict_next()
+        return self.free_tokens >= tokens
+
+    def hold(self, tokens: int) -> None:
+        """A running request takes `tokens` free tokens (negative: gives them back)."""
+        self.held_tokens += tokens
+
+    def serve(self, key: bytes, tokens: int, namespace: Hashable = None) -> int:
+        """One prompt alone on the engine, from match to insert; returns its cached tokens."""
+        node, cached = self.match(key, cacheable_tokens(tokens, self.page_tokens), namespace)
+        self.lock(node)
+        if self.make_room(self.aligned(tokens) - cached):
+            self.insert(key, tokens, namespace)
+        self.unlock(node)
+        return cached
+
+    # ------------------------------------------------------------------ inside
+
+    def _slot(self, node: Node, key: bytes, at: int, namespace: Hashable) -> Slot:
+        page = key[at : at + self.page_bytes]
+        return page if node.parent is not None or namespace is None else (namespace, page)
+
+    def _common(self, held: bytes, key: bytes, at: int, end: int) -> int:
+        """Bytes of whole pages that `held` shares with key[at:end]."""
+        most = min(len(held), end - at)
+        if held[:most] == key[at : at + most]:
+            return most
+        low, high, page = 1, most // self.page_bytes, self.page_bytes
+        while high - low > 1:
+            middle = (low + high) // 2
+            if held[low * page : middle * page] == key[at + low * page : at + middle * page]:
+                low = middle
+            else:
+                high = middle
+        return low * page
+
+    def _split(self, child: Node, at: int) -> Node:
+        """Cut `child` after `at` bytes; the new near half, which inherits its locks."""
+        parent = child.parent
+        assert parent is not None
+        self._clock += 1
+        near = Node(child.key[:at], child.slot, parent, self._clock)
+        near.locks = child.locks
+        parent.children[near.slot] = near
+        child.key = child.key[at:]
+        child.parent = near
+        child.slot = child.key[: self.page_bytes]
+        near.children[child.slot] = child
+        self._tick(child)
+        return near
+
+    def _add_leaf(self, parent: Node, slot: Slot, key: bytes) -> Node:
+        self._clock += 1
+        leaf = Node(key, slot, parent, self._clock)
+        parent.children[slot] = leaf
+        tokens = self._tokens(leaf)
+        self.cached_tokens += tokens
+        self.evictable_tokens += tokens
+        self._offer(leaf)
+        return leaf
+
+    def _tick(self, node: Node) -> None:
+        self._clock += 1
+        node.touched = self._clock
+
+    def _touch_path(self, node: Node) -> None:
+        depth, at = 1, node
+        while at.parent is not None:
+            depth, at = depth + 1, at.parent
+        self._clock += depth
+        stamp: int = self._clock
+        walk: Node | None = node
+        while walk is not None:
+            walk.touched = stamp
+            stamp, walk = stamp - 1, walk.parent
+
+    def _tokens(self, node: Node) -> int:
+        return len(node.key) // self.page_bytes * self.page_tokens
+
+    def _offer(self, node: Node) -> None:
+        """Queue an unlocked leaf for eviction. Its stamp may age in the heap: `_evict_next` looks again."""
+        if not (node.queued or node.locks or node.children):
+            node.queued = True
+            heappush(self._leaves, (node.touched, id(node), node))
+
+    def _evict_next(self) -> None:
+        stamp, _, node = heappop(self._leaves)
+        node.queued = False
+        if node.locks or node.children:
+            return
+        if node.touched != stamp:
+            self._offer(node)
+            return
+        parent = node.parent
+        assert parent is not None
+        del parent.children[node.slot]
+        tokens = self._tokens(node)
+        self.cached_tokens -= tokens
+        self.evictable_tokens -= tokens
+        self.evicted_tokens += tokens
+        self.evicted_nodes += 1
+        self._offer(parent)

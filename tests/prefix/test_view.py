@@ -1,0 +1,208 @@
+"""prefix.view and prefix.blocks: two prompts share blocks exactly as far as they share text."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prefix.blocks import block_hashes
+from prefix.body import parse_body
+from prefix.canonical import TOOL_KEYS, ToolCache, canonical_members
+from prefix.errors import BodyError
+from prefix.view import ToolViews, View, prompt_view
+from tests.cases import case, wire
+
+TEXTS = st.text(max_size=40)
+MESSAGES = st.lists(
+    st.fixed_dictionaries({"role": st.sampled_from(["system", "user", "assistant"]), "content": TEXTS}),
+    min_size=1,
+    max_size=4,
+)
+
+
+def view_of(raw: bytes) -> View:
+    """The view as the gateway makes it: canonical tools first."""
+    body = parse_body(raw)
+    replacements, _ = canonical_members(body, ToolCache())
+    span = next((body.spans[key] for key in TOOL_KEYS if key in body.spans), None)
+    tools = None if span is None else replacements.get(span) or raw[span.start : span.end]
+    return prompt_view(body, tools, ToolViews())
+
+
+def chat(messages: list[Any], **fields: Any) -> bytes:
+    """A chat body."""
+    return wire({"model": "m", "messages": messages, **fields})
+
+
+def shared(left: View, right: View) -> int:
+    """Bytes of view both begin with; -1 when the namespaces differ."""
+    return _common(left.text, right.text) if left.seed == right.seed else -1
+
+
+def _common(left: bytes, right: bytes) -> int:
+    return next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+
+
+@given(MESSAGES, MESSAGES)
+def test_an_appended_conversation_begins_with_the_former(before: list[Any], after: list[Any]) -> None:
+    """Turn N's view is a prefix of turn N+1's."""
+    first, second = view_of(chat(before)), view_of(chat(before + after))
+    assert second.text.startswith(first.text)
+    assert first.seed == second.seed
+
+
+@given(MESSAGES, MESSAGES)
+def test_different_prompts_have_different_views(left: list[Any], right: list[Any]) -> None:
+    """No two lists of messages meet in one view (case 40: no gluing of fields)."""
+    assert (view_of(chat(left)) == view_of(chat(right))) == (left == right)
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_contents_that_begin_alike_share_their_beginning(start: str, left: str, right: str) -> None:
+    """A shared document in front of different questions is shared, whatever the lengths."""
+    one = view_of(chat([{"role": "user", "content": start + left}]))
+    two = view_of(chat([{"role": "user", "content": start + right}]))
+    assert shared(one, two) >= len(start.encode())
+
+
+def test_case_17_the_wire_form_does_not_matter() -> None:
+    """White space, escapes and the order of declared fields are not part of the prompt."""
+    left, right = (view_of(case(17)["input"][key].encode()) for key in ("wire_A", "wire_B"))
+    assert left == right
+
+
+def test_case_19_spacing_of_arguments_does_not_matter_their_order_does() -> None:
+    """Engines parse a call's arguments before templating and keep the key order."""
+    bodies = case(19)["input"]
+    verbatim = view_of(wire(bodies["generated_then_replayed_verbatim"]))
+    assert view_of(wire(bodies["replayed_compact"])) == verbatim
+    assert view_of(wire(bodies["replayed_sorted"])) != verbatim
+
+
+@pytest.mark.parametrize("arguments", ["", "{", '{"a": 1', "null"])
+def test_case_20_arguments_that_do_not_parse_stay_text(arguments: str) -> None:
+    """Bad arguments are the engine's to refuse; objects and their string are one prompt."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
+    assert view_of(chat([{"role": "assistant", "content": None, "tool_calls": [call]}])).text
+
+
+def test_case_20_object_and_string_arguments_are_one_prompt() -> None:
+    """Both accepted forms of arguments give the same view."""
+    text = case(20)["input"]["arguments"]
+    forms = (text, json.loads(text))
+    views = [
+        view_of(chat([{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": form}}]}]))
+        for form in forms
+    ]
+    assert views[0] == views[1]
+
+
+def test_case_30_tool_choice_is_part_of_the_prompt() -> None:
+    """auto, a named tool and none render different tools."""
+    bodies = case(30)["input"]
+    views = [view_of(wire(body)) for body in bodies.values()]
+    assert len(set(views)) == len(views) == 3
+
+
+def test_case_32_images_are_told_apart_by_what_is_known_of_them() -> None:
+    """Another image is another prompt from there on; the system text before it is shared."""
+    bodies = case(32)["input"]
+    cat, dog = view_of(wire(bodies["A"])), view_of(wire(bodies["C"]))
+    assert 0 < shared(cat, dog) < len(cat.text)
+
+
+def test_case_37_namespaces_never_meet() -> None:
+    """Salt, extra key and adapter are fields of their own."""
+    requests = case(37)["input"]["requests"]
+    seeds = {
+        view_of(
+            wire(
+                {
+                    "model": "m",
+                    "prompt": "p",
+                    **{"lora_path" if k == "lora" else k: v for k, v in request.items() if v},
+                }
+            )
+        ).seed
+        for request in requests
+    }
+    assert len(seeds) == case(37)["expected"]["distinct_affinity_keys"]
+
+
+def test_case_39_the_key_is_the_whole_conversation_with_its_tools() -> None:
+    """Tools come first and count as a set; a follow-up extends its conversation."""
+    views = {name: view_of(wire(body)) for name, body in case(39)["input"].items()}
+    assert views["R4"] == views["R1"]
+    assert views["R5"].text.startswith(views["R1"].text)
+    assert shared(views["R1"], views["R2"]) > shared(views["R1"], views["R3"])
+
+
+def test_case_56_template_arguments_count_and_hints_do_not() -> None:
+    """chat_template_kwargs changes the rendered prompt; prompt_cache_key and unknown fields do not."""
+    body = case(56)["input"]["body"]
+    plain = view_of(wire(body))
+    assert view_of(wire({**body, "chat_template_kwargs": {"enable_thinking": True}})).seed != plain.seed
+    assert view_of(wire({**body, "prompt_cache_key": "other", "future_field": 1, "temperature": 0})) == plain
+
+
+def test_cache_control_is_not_prompt_text() -> None:
+    """A mark neither splits the key of a message nor of a tool."""
+    part = {"type": "text", "text": "long document"}
+    marked = {**part, "cache_control": {"type": "ephemeral"}}
+    assert view_of(chat([{"role": "user", "content": [marked]}])) == view_of(
+        chat([{"role": "user", "content": [part]}])
+    )
+    assert view_of(chat([{"role": "user", "content": [part]}])) == view_of(
+        chat([{"role": "user", "content": "long document"}])
+    )
+    bodies = case(12)["input"]
+    bare = json.loads(wire(bodies["A"]))
+    del bare["tools"][0]["cache_control"]
+    assert view_of(wire(bare)) == view_of(wire(bodies["A"])) == view_of(wire(bodies["B"]))
+
+
+def test_token_ids_are_counted_exactly() -> None:
+    """A prompt of token ids has as many tokens as ids; a batch is placed by its first and sized by all."""
+    one = view_of(wire({"model": "m", "prompt": [1, 2, 3]}))
+    assert (one.tokens, len(one.text)) == (3, 12)
+    batch = view_of(wire({"input_ids": [[1, 2], [3]]}))
+    assert batch.tokens == 3
+    assert view_of(wire({"text": ["a", "b"]})).tokens is None
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"messages": "hi"}, "/messages"),
+        ({"messages": ["hi"]}, "/messages/0"),
+        ({"messages": [{"content": "x"}]}, "/messages/0/role"),
+        ({"messages": [{"role": "user", "content": 3}]}, "/messages/0/content"),
+        ({"messages": [{"role": "user", "content": [3]}]}, "/messages/0/content/0"),
+        ({"prompt": 3}, "/prompt"),
+        ({"prompt": [[1], {}]}, "/prompt/1"),
+        ({"input_ids": [-1]}, "/input_ids"),
+    ],
+)
+def test_wrong_types_are_named_with_their_pointer(body: dict[str, Any], pointer: str) -> None:
+    """A field the prompt is made of with the wrong type is refused, with the place."""
+    with pytest.raises(BodyError) as caught:
+        view_of(wire(body))
+    assert (caught.value.code, caught.value.pointer) == ("invalid_type", pointer)
+
+
+@given(st.binary(max_size=200), st.binary(max_size=200), st.integers(1, 64))
+def test_blocks_are_equal_exactly_as_far_as_the_text_is(left: bytes, right: bytes, size: int) -> None:
+    """Hash i is equal when all bytes up to block i are; the rest of a block does not count."""
+    one, two = block_hashes(left, 7, size), block_hashes(right, 7, size)
+    assert len(one) == len(left) // size
+    common = _common(left, right) // size
+    assert one[:common] == two[:common]
+    assert not set(one[common:]) & set(two[common:])
+
+
+def test_blocks_of_other_namespaces_never_meet() -> None:
+    """The seed is in every hash."""
+    text = b"x" * 4096
+    assert not set(block_hashes(text, 1)) & set(block_hashes(text, 2))
