@@ -5,6 +5,7 @@ refused when the peer is not loopback, when a proxy's Forwarded, X-Forwarded-* o
 Host or Origin is not ours (which keeps web pages of a browser on this machine out). Mutations take JSON only.
 """
 
+import asyncio
 import hmac
 import ipaddress
 from typing import Any
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 from fastapi import APIRouter, Request, Response
 
+from engine_adapter.engine import State
 from gateway.config import check_engine_url
 from gateway.errors import Refusal
 from gateway.health import Health
@@ -77,7 +79,7 @@ def admin_routes(guard: AdminGuard, workers: Workers, health: Health, exporters:
             raise Refusal("invalid_worker", 'the body must be {"url": "http://host:port"}', param="/url") from None
         except ConfigError as error:
             raise Refusal("invalid_worker", str(error), param="/url") from None
-        return describe(await health.add(url))
+        return describe(health.add(url))
 
     @routes.delete("/workers/{name}")
     async def remove_worker(request: Request, name: str) -> dict[str, Any]:
@@ -90,15 +92,14 @@ def admin_routes(guard: AdminGuard, workers: Workers, health: Health, exporters:
         """Send a worker no new requests; it stays listed until it is removed."""
         guard(request)
         worker = workers.get(name)
-        worker.drained = True
-        workers.refresh(worker)
+        workers.drain(worker)
         return describe(worker)
 
     @routes.get("/metrics")
     async def metrics(request: Request) -> Response:
         """Prometheus text, or OpenMetrics when the Accept header asks for it."""
         guard(request)
-        body, content_type = exporters.prometheus(request.headers.get("accept"))
+        body, content_type = await asyncio.to_thread(exporters.prometheus, request.headers.get("accept"))
         return Response(body, headers={"content-type": content_type})
 
     return routes
@@ -111,8 +112,8 @@ def describe(worker: Worker) -> dict[str, Any]:
         "id": worker.id,
         "url": worker.url,
         "kind": worker.engine.kind,
-        "state": "draining" if worker.drained and worker.state == "up" else worker.state,
-        "models": list(info.models) if info else [],
+        "state": str(State.DRAINING if worker.drained and worker.state is State.UP else worker.state),
+        "models": list(worker.models),
         "version": info.version if info else None,
         "page_size": info.page_size if info else None,
         "kv_capacity_tokens": info.kv_capacity_tokens if info else None,
@@ -122,7 +123,7 @@ def describe(worker: Worker) -> dict[str, Any]:
         "waiting": load.waiting if load else None,
         "kv_used_tokens": load.kv_used_tokens if load else None,
         "warning": worker.warning,
-        "last_error": worker.last_error if worker.state != "up" else None,
+        "last_error": None if worker.state is State.UP else worker.last_error,
     }
 
 

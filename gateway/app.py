@@ -4,6 +4,7 @@
 live in one process.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -39,6 +40,7 @@ class Gateway(FastAPI):
     workers: Workers
     models: Models
     health: Health
+    aggregate: Aggregate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Proxied paths go straight to the proxy; everything else is FastAPI's."""
@@ -47,10 +49,12 @@ class Gateway(FastAPI):
         else:
             await super().__call__(scope, receive, send)
 
-    async def reconfigure(self, config: Config) -> None:
+    def reconfigure(self, config: Config) -> None:
         """Take over a new configuration: engines come and go, routes, customers and levels change."""
         self.proxy.configure(config)
-        await self.health.configure(config)
+        self.aggregate.labels = _labels(config)
+        self.aggregate.labels.learn_models(self.models.ids())
+        self.health.configure(config)
 
 
 def create_app(config: Config, *, admin_token: str | None = None) -> Gateway:
@@ -58,20 +62,20 @@ def create_app(config: Config, *, admin_token: str | None = None) -> Gateway:
     models = Models(config.policy)
     workers = Workers(models)
     upstream = Upstream(config)
-    aggregate = Aggregate(
-        Labels(routes=(DEFAULT_ROUTE, *config.routes), customers=tuple(config.customers), models=())
+    aggregate = Aggregate(_labels(config))
+    exporters = create_exporters(
+        aggregate, lambda: _gauges(workers, models), otlp_endpoint=config.otlp_endpoint, version=__version__
     )
-    exporters = create_exporters(aggregate, lambda: _gauges(workers, models), otlp_endpoint=config.otlp_endpoint)
-    health = Health(config, workers, upstream)
+    health = Health(config, workers, upstream, lambda names: aggregate.labels.learn_models(names))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with upstream, health:
             yield
-        exporters.shutdown()
+        await asyncio.to_thread(exporters.shutdown)
 
     app = Gateway(title="prefixgate", version=__version__, lifespan=lifespan)
-    app.workers, app.models, app.health = workers, models, health
+    app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.proxy = Proxy(config, workers, upstream, health.suspect, aggregate.record)
     app.include_router(admin_routes(AdminGuard(admin_token, config.host), workers, health, exporters))
     _public_routes(app)
@@ -113,17 +117,21 @@ def _error_handlers(app: Gateway) -> None:
         return await refused(request, Refusal(code, f"{request.method} {request.url.path}: {error.detail}"))
 
 
+def _labels(config: Config) -> Labels:
+    return Labels((DEFAULT_ROUTE, *config.routes), tuple(config.customers), default_route=DEFAULT_ROUTE)
+
+
 def _gauges(workers: Workers, models: Models) -> list[WorkerGauges]:
-    blocks = {name: count for group in models for name, count in group.router.index_blocks().items()}
+    blocks = {name: group.router.blocks_held(name) for group in models for name in tuple(group.workers)}
     return [
         WorkerGauges(
             worker=worker.id,
             up=worker.ready,
-            active=worker.in_flight,
+            active_requests=worker.in_flight,
             running=worker.load.running if worker.load else None,
             waiting=worker.load.waiting if worker.load else None,
             kv_usage=worker.kv_usage,
-            index_blocks=blocks.get(worker.id, 0),
+            index_blocks=blocks.get(worker.id),
         )
         for worker in workers
     ]

@@ -45,7 +45,7 @@ class _Lazy(click.Group):
         except click.UsageError as error:
             near = difflib.get_close_matches(args[0], _COMMANDS, n=1)
             if near:
-                error.message += f" Did you mean {near[0]!r}?"
+                raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from None
             raise
 
 

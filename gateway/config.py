@@ -117,10 +117,8 @@ def _explain(message: str) -> str:
     if unknown is None:
         return message.replace("`$.", "`")
     path = unknown["path"] or "$"
-    struct = RouteConfig if path.startswith("$.routes") else Config
-    if path.startswith("$.customers"):
-        struct = CustomerConfig
-    valid = struct.__struct_fields__
+    inner = {"$.routes": RouteConfig.__struct_fields__, "$.customers": CustomerConfig.__struct_fields__}
+    valid = inner.get(path.partition("[")[0], Config.__struct_fields__)
     near = difflib.get_close_matches(unknown["name"], valid, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(valid)}"
     return f"unknown key {unknown['name']!r}{path.replace('$', ' in ').rstrip(' in')}: {hint}"

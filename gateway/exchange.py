@@ -18,8 +18,22 @@ Outcome = Literal["ok", "error", "truncated", "client_disconnect", "rejected"]
 class Exchange:
     """What happened to one request so far. Monotonic times in seconds; `started` is the clock at its first byte."""
 
-    __slots__ = ("dispatched", "error_type", "first_token", "outcome", "path", "prepared", "received")
-    __slots__ += ("request_id", "retries", "route", "status", "streamed", "usage", "worker")
+    __slots__ = (
+        "dispatched",
+        "error_type",
+        "first_token",
+        "outcome",
+        "path",
+        "prepared",
+        "received",
+        "request_id",
+        "retries",
+        "route",
+        "status",
+        "streamed",
+        "usage",
+        "worker",
+    )
 
     def __init__(self, path: str, received: float) -> None:
         self.path = path

@@ -35,14 +35,13 @@ SCALE_MOST: Final = 4.0
 class Ask(msgspec.Struct, frozen=True, gc=False):
     """What the candidates of one request share.
 
-    tail_tokens: of the prompt, behind its last full block. output_tokens: expected of this request; mean_output: of
-    any request. prefill_rate: tokens/s.
+    kv_tokens: KV memory it needs where nothing of it is in flight, output included. mean_output: tokens that any
+    request generates. prefill_rate: tokens/s.
     """
 
     blocks: Sequence[int]
     prompt_tokens: int
-    tail_tokens: float
-    output_tokens: float
+    kv_tokens: float
     mean_output: float
     block_tokens: float
     prefill_rate: float
@@ -96,12 +95,12 @@ class WorkerLoad:
 
     def candidate(self, ask: Ask) -> Candidate:
         """This worker as the request of `ask` finds it."""
-        known, computed, pinned = self.index.match(ask.blocks)
-        block_tokens = ask.block_tokens
-        believed = (computed + UNCOMPUTED_CREDIT * (known - computed)) * block_tokens
-        overlap = min(int(believed), ask.prompt_tokens - 1)
-        distinct = (self.index.pinned + len(ask.blocks) - pinned) * block_tokens
-        kv_tokens = distinct + ask.tail_tokens + self.in_flight * ask.mean_output + ask.output_tokens
+        index, block_tokens = self.index, ask.block_tokens
+        known, computed, pinned = index.match(ask.blocks)
+        overlap = int((computed + UNCOMPUTED_CREDIT * (known - computed)) * block_tokens) if known else 0
+        if overlap >= ask.prompt_tokens:
+            overlap = ask.prompt_tokens - 1
+        kv_tokens = ask.kv_tokens + (index.pinned - pinned) * block_tokens + self.in_flight * ask.mean_output
         pending: float = self.pending_tokens
         wait = self.own_wait(ask.now, ask.prefill_rate) if pending else 0.0
         in_flight = self.in_flight
@@ -129,7 +128,10 @@ class WorkerLoad:
 
     def own_wait(self, now: float, prefill_rate: float) -> float:
         """Tokens dispatched by us that are still to be prefilled."""
-        return self.pending_tokens - min(self._head, DRAIN * prefill_rate * max(0.0, now - self._since))
+        done = DRAIN * prefill_rate * (now - self._since)
+        if done >= self._head:
+            return self.pending_tokens - self._head
+        return self.pending_tokens - done if done > 0 else self.pending_tokens
 
     def room_blocks(self, mean_output: float, block_tokens: float) -> int:
         """How many blocks the worker can keep that no request in flight uses."""

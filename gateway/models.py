@@ -6,6 +6,7 @@ base model, an adapter, or `base:adapter`.
 
 from collections.abc import Iterable, Iterator
 
+from engine_adapter.engine import EngineLoad
 from gateway.errors import Refusal
 from gateway.router import Router
 from prefix.blocks import BLOCK_BYTES
@@ -16,12 +17,14 @@ _SANE = (1.0, 16.0)
 
 
 class ModelGroup:
-    """One base model: its router, the workers that may get requests now, the learned bytes per token of view."""
+    """One base model: its router (of this policy), its workers and which of them may get requests now, and the
+    bytes of view a token has."""
 
-    __slots__ = ("bytes_per_token", "name", "ready", "router", "workers")
+    __slots__ = ("bytes_per_token", "name", "policy", "ready", "router", "workers")
 
     def __init__(self, name: str, policy: str) -> None:
         self.name = name
+        self.policy = policy
         self.bytes_per_token = INITIAL_BYTES_PER_TOKEN
         self.router = Router(policy, block_tokens=BLOCK_BYTES / INITIAL_BYTES_PER_TOKEN)
         self.workers: set[str] = set()
@@ -100,7 +103,21 @@ class Models:
             if worker in group.workers:
                 group.router.reset_worker(worker)
 
-    def set_ready(self, worker: str, ready: bool) -> None:
+    def observe(self, worker: str, load: EngineLoad, now: float) -> None:
+        """A worker reported its load; what it does not tell is not passed on as zero."""
+        if load.waiting_uncached_tokens is None or load.kv_used_tokens is None:
+            return
+        for group in self._groups.values():
+            if worker in group.workers:
+                group.router.observe(
+                    worker,
+                    now,
+                    waiting_uncached_tokens=load.waiting_uncached_tokens,
+                    running=load.running,
+                    kv_used_tokens=load.kv_used_tokens,
+                )
+
+    def set_ready(self, worker: str, *, ready: bool) -> None:
         """Whether a worker may get requests now."""
         for group in self._groups.values():
             if worker in group.workers:

@@ -42,24 +42,20 @@ class Prepared(NamedTuple):
 
     def for_engine(self, engine: Engine) -> tuple[bytes, bool]:
         """The bytes to send to this kind of engine, and whether its usage chunk must be hidden."""
+        slices = self.body.slice("stream"), self.body.slice("stream_options")
+        added = engine.additions(self.path, stream=slices[0], stream_options=slices[1])
         replacements = dict(self.replacements)
-        hide = False
-        if self.path != GENERATE and self.stream:
-            option = engine.usage_option(self.body.slice("stream"), self.body.slice("stream_options"))
-            hide = option.hide
-            if option.replacement is not None:
-                self._set(replacements, "stream_options", option.replacement)
-        raw = self.body.raw
-        return (splice(raw, replacements) if replacements else raw), hide
-
-    def _set(self, replacements: dict[Span, bytes], name: str, value: bytes) -> None:
-        span = self.body.spans.get(name)
-        if span is not None:
-            replacements[span] = value
-            return
-        front = self.body.raw.index(b"{") + 1
-        comma = b"," if self.body.spans else b""
-        replacements[Span(front, front)] = b'"%s":%s%s' % (name.encode(), value, comma)
+        new: list[bytes] = []
+        raw, spans = self.body.raw, self.body.spans
+        for name, value in added.members.items():
+            if name in spans:
+                replacements[spans[name]] = value
+            else:
+                new.append(b'"%s":%s' % (name.encode(), value))
+        if new:
+            front = raw.index(b"{") + 1
+            replacements[Span(front, front)] = b",".join(new) + (b"," if spans else b"")
+        return (splice(raw, replacements) if replacements else raw), added.hide_usage
 
 
 class Preparer:
@@ -70,9 +66,7 @@ class Preparer:
         self._tools = ToolCache()
         self._views = ToolViews()
 
-    def prepare(
-        self, path: str, raw: bytes, caller: Caller, own: Mapping[bytes, bytes], config: Config
-    ) -> Prepared:
+    def prepare(self, path: str, raw: bytes, caller: Caller, own: Mapping[bytes, bytes], config: Config) -> Prepared:
         """Raises Refusal for a body no engine can accept, a missing field, or an unknown model."""
         try:
             body = parse_body(raw)

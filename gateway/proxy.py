@@ -7,7 +7,6 @@ every placement in exactly one release.
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 
@@ -23,8 +22,8 @@ from gateway.upstream import EngineFault, FaultKind, Response, Upstream
 from gateway.workers import Worker, Workers
 from prefix.record import RequestRecord
 
-_log = logging.getLogger("prefixgate")
 _CODES: dict[FaultKind, str] = {
+    "refused": "no_engine",
     "unreachable": "no_engine",
     "disconnected": "engine_disconnected",
     "timeout": "engine_timeout",
@@ -185,8 +184,7 @@ class Proxy:
 
     def _failed(self, exchange: Exchange, worker: Worker, error: EngineFault) -> None:
         exchange.outcome, exchange.error_type = "error", _CODES[error.kind]
-        if error.kind == "unreachable":
-            self._suspect(worker, error)
+        self._suspect(worker, error)
 
     def _release(self, exchange: Exchange, worker: Worker) -> None:
         """The placement is over, however it ended: free its load, correct the index by what was reported."""

@@ -25,7 +25,7 @@ class _Answer(msgspec.Struct):
     meta_info: dict[str, Any] | None = None
 
 
-_answer = msgspec.json.Decoder(_Answer | list[_Answer])  # type: ignore[operator]
+_answer = msgspec.json.Decoder(_Answer | list[_Answer])
 
 
 class Broken(EngineFault):

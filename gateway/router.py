@@ -19,65 +19,19 @@ Algorithm, constants and measurements: docs/routing.md; gateway/policies/expecte
 from collections.abc import Collection, Sequence
 from math import isfinite
 
-import msgspec
-
+from gateway.flight import Fleet, Flight, Route
 from gateway.load import Ask, Report, WorkerLoad
 from gateway.policies import Candidate, Reason, Request, find_policy, scramble
 from prefix.errors import RoutingError
-from prefix.index import Run, WorkerIndex
+from prefix.index import WorkerIndex
+
+__all__ = ["INDEX_CAPACITY_BLOCKS", "Route", "Router"]
 
 INDEX_CAPACITY_BLOCKS = 1 << 20
 """Blocks remembered over all workers, in equal shares: 60 MB, 134M tokens at 128 tokens a block."""
 
 PREFILL_RATE = 8000.0
 """Tokens/s that a worker prefills, until something better is known; only ratios to other tokens depend on it."""
-
-SHRINK, GROW = 0.97, 1.03
-
-
-class Route(msgspec.Struct, frozen=True):
-    """Where one request goes; tokens of its prompt.
-
-    expected_cached_tokens: believed to be cached on `worker`. best_fleet_tokens: the most believed on any worker, in
-    `candidates` or not. number: which request of this router it is.
-    """
-
-    worker: str
-    expected_cached_tokens: int
-    best_fleet_tokens: int
-    reason: Reason
-    number: int
-
-
-class _Mean:
-    """A running mean with weight 0.02 that begins as a plain mean; `value` is a guess before the first sample."""
-
-    __slots__ = ("_count", "value")
-
-    def __init__(self, value: float) -> None:
-        self.value = value
-        self._count = 0
-
-    def add(self, sample: float) -> None:
-        self._count += 1
-        self.value += (sample - self.value) * max(0.02, 1 / (self._count + 1))
-
-
-class _Flight:
-    """A request in flight: where it is pinned, and what was predicted for it in blocks."""
-
-    __slots__ = ("first_token_at", "index", "known", "load", "pinned", "prompt_tokens", "route", "run", "whole")
-
-    def __init__(self, route: Route, load: WorkerLoad, ask: Ask, chosen: Candidate) -> None:
-        self.route = route
-        self.load = load
-        self.index = load.index
-        self.prompt_tokens = ask.prompt_tokens
-        self.known = chosen.known_blocks
-        self.pinned = chosen.pinned_blocks
-        self.run: Run
-        self.run, self.whole = self.index.pin(ask.blocks, self.pinned)
-        self.first_token_at: float | None = None
 
 
 class Router:
@@ -101,10 +55,9 @@ class Router:
         self._capacity = index_capacity_blocks
         self._seed = seed
         self._loads: dict[str, WorkerLoad] = {}
-        self._flights: dict[int, _Flight] = {}
+        self._flights: dict[int, Flight] = {}
         self._number = 0
-        self._output = _Mean(256.0)
-        self._decode_s = _Mean(8.0)
+        self._fleet = Fleet()
 
     @property
     def block_tokens(self) -> float:
@@ -168,7 +121,7 @@ class Router:
         if not views:
             raise RoutingError("no worker to choose from")
         number = self._number = self._number + 1
-        request = Request(blocks, prompt_tokens, session, number, self._seed, ask.prefill_rate, self._decode_s.value)
+        request = Request(blocks, prompt_tokens, session, number, self._seed, ask.prefill_rate, self._fleet.decode_s)
         chosen = self._cheapest(self._policy.costs(request, views), views)
         held = max([c.overlap for c in views])
         fleet = held
@@ -178,7 +131,7 @@ class Router:
         route = Route(chosen.worker, chosen.overlap, fleet, reason, number)
         load = self._loads[chosen.worker]
         load.dispatch(number, chosen.uncached, now)
-        self._flights[number] = _Flight(route, load, ask, chosen)
+        self._flights[number] = Flight(route, load, ask, chosen)
         self._trim(load)
         return route
 
@@ -186,9 +139,7 @@ class Router:
         """The first token arrived; once is enough, and for a released route it is too late to matter."""
         flight = self._flights.get(route.number)
         if flight is not None and flight.route is route and flight.first_token_at is None:
-            flight.first_token_at = now
-            flight.load.settle(route.number, now)
-            flight.index.mark_computed(flight.run)
+            flight.first_token(now)
 
     def release(
         self,
@@ -209,31 +160,18 @@ class Router:
         if flight is None or flight.route is not route:
             raise RoutingError(f"request {route.number} on {route.worker} is not in flight: released before?")
         del self._flights[route.number]
-        load, began = flight.load, flight.first_token_at
-        load.settle(route.number, now)
-        load.in_flight -= 1
-        if output_tokens > 0:
-            self._output.add(output_tokens)
-            if began is not None:
-                self._decode_s.add(max(0.0, now - began))
-        if cached_tokens is not None and cached_tokens < 0:
-            cached_tokens = None
-        if flight.index is load.index:
-            missed = self._learn(flight, cached_tokens)
-            flight.index.unpin(
-                flight.run,
-                computed=began is not None or output_tokens > 0 or cached_tokens is not None,
-                output_blocks=output_blocks if flight.whole else (),
-                missed=missed,
-            )
-            self._trim(load)
+        self._fleet.learn(flight, now, output_tokens)
+        flight.end(
+            now, cached_tokens, output_tokens, output_blocks, block_tokens=self._block_tokens, mean_output=self._fleet.output
+        )
+        self._trim(flight.load)
 
     def observe(
         self, worker: str, now: float, *, waiting_uncached_tokens: int, running: int, kv_used_tokens: int
     ) -> None:
         """The engine's own load: prompt tokens in its queue, requests running, KV tokens they use."""
         load = self._load(worker)
-        own_kv = load.index.pinned * self._block_tokens + load.in_flight * self._output.value
+        own_kv = load.index.pinned * self._block_tokens + load.in_flight * self._fleet.output
         load.observe(Report(now, waiting_uncached_tokens, running, kv_used_tokens), own_kv, PREFILL_RATE)
 
     def on_stored(self, worker: str, blocks: Sequence[int]) -> None:
@@ -257,14 +195,14 @@ class Router:
             self._trim(load)
 
     def _trim(self, load: WorkerLoad) -> None:
-        load.index.trim(load.room_blocks(self._output.value, self._block_tokens))
+        load.index.trim(load.room_blocks(self._fleet.output, self._block_tokens))
 
     def _ask(self, blocks: Sequence[int], prompt_tokens: int, now: float, max_output_tokens: int | None) -> Ask:
-        output = mean = self._output.value
+        output = mean = self._fleet.output
         if max_output_tokens is not None:
             output = min(mean, max(0, max_output_tokens))
-        tail = max(0.0, prompt_tokens - len(blocks) * self._block_tokens)
-        return Ask(blocks, prompt_tokens, tail, output, mean, self._block_tokens, PREFILL_RATE, now)
+        kv_tokens = max(prompt_tokens, len(blocks) * self._block_tokens) + output
+        return Ask(blocks, prompt_tokens, kv_tokens, mean, self._block_tokens, PREFILL_RATE, now)
 
     def _cheapest(self, costs: Sequence[float], views: Sequence[Candidate]) -> Candidate:
         """The cheapest; of equals the one with the fewest in flight, then the least work so far, then by lot."""
@@ -275,23 +213,6 @@ class Router:
         fewest = min([(c.in_flight, c.assigned) for c in tied])
         tied = [c for c in tied if (c.in_flight, c.assigned) == fewest]
         return tied[scramble(self._seed * 0x10001 + self._number) % len(tied)]
-
-    def _learn(self, flight: _Flight, cached: int | None) -> bool | None:
-        """Correct the worker's believed capacity; whether a predicted hit was missed entirely (None: no evidence)."""
-        if cached is None or flight.index.exact:
-            return None
-        cached = min(cached, flight.prompt_tokens)
-        slack = max(2 * self._block_tokens, 0.05 * flight.prompt_tokens)
-        predicted = min(flight.known * self._block_tokens, flight.prompt_tokens - 1)
-        pinned = flight.pinned * self._block_tokens
-        load = flight.load
-        if flight.known > flight.pinned and predicted - max(cached, pinned) > slack:
-            load.rescale(SHRINK)
-        elif cached - predicted > slack and load.full(self._output.value, self._block_tokens):
-            load.rescale(GROW)
-        if cached > 0:
-            return False
-        return True if flight.known and not flight.pinned else None
 
 
 def _reason(overlap: int, held: int, fleet: int) -> Reason:

@@ -12,6 +12,7 @@ import uvicorn
 
 from gateway.app import Gateway, create_app
 from gateway.config import Config
+from gateway.workers import Worker
 from prefix.errors import ConfigError
 
 ADMIN_TOKEN = "PREFIXGATE_ADMIN_TOKEN"  # noqa: S105 - the variable's name, not the token
@@ -80,7 +81,7 @@ async def _serve(
 
 async def _reload(app: Gateway, reload: Callable[[], Config]) -> None:
     try:
-        await app.reconfigure(reload())
+        app.reconfigure(reload())
     except ConfigError as error:
         logging.getLogger("prefixgate").error("reload refused, the old configuration stays: %s", error)
     else:
@@ -96,9 +97,21 @@ async def _announce(server: "_Server", app: Gateway, listener: socket.socket, co
         click.echo('no engines yet: add one with  POST /workers {"url": "http://host:port"}')
     await app.health.first_look(timeout_s=1.0)
     for worker in app.workers:
-        click.echo(f"  {worker.describe()}")
+        click.echo(f"  {_line(worker)}")
         if worker.warning:
             click.secho(f"  warning: {worker.id}: {worker.warning}", fg="yellow", err=True)
+
+
+def _line(worker: Worker) -> str:
+    if worker.info is None:
+        return f"{worker.id}  {worker.state}" + (f": {worker.last_error}" if worker.last_error else ", still looking")
+    info = worker.info
+    about = [f"{info.kind} {info.version or ''}".strip(), ", ".join(worker.models)]
+    if info.kv_capacity_tokens:
+        about.append(f"KV {info.kv_capacity_tokens:,} tokens")
+    if info.page_size:
+        about.append(f"page {info.page_size}")
+    return f"{worker.id}  {worker.state}  " + "  ".join(about)
 
 
 class _Server(uvicorn.Server):

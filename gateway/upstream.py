@@ -14,7 +14,7 @@ from yarl import URL
 from gateway.config import Config
 from prefix.errors import EngineError
 
-FaultKind = Literal["unreachable", "disconnected", "timeout", "invalid"]
+FaultKind = Literal["refused", "unreachable", "disconnected", "timeout", "invalid"]
 
 _FAULTS: tuple[tuple[type[BaseException], FaultKind], ...] = (
     (aiohttp.ConnectionTimeoutError, "unreachable"),
@@ -34,7 +34,7 @@ Response = aiohttp.ClientResponse
 
 
 class EngineFault(EngineError):
-    """The engine did not answer, or not to the end. kind: in which way."""
+    """The engine did not answer, or not to the end. kind: in which way (refused: nobody listens there)."""
 
     def __init__(self, kind: FaultKind, detail: str) -> None:
         super().__init__(detail)
@@ -44,6 +44,8 @@ class EngineFault(EngineError):
 def fault(error: BaseException) -> EngineFault:
     """The fault behind an error of the client library."""
     kind = next(kind for known, kind in _FAULTS if isinstance(error, known))
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionRefusedError):
+        kind = "refused"
     return EngineFault(kind, str(error) or type(error).__name__)
 
 

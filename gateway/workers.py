@@ -1,71 +1,92 @@
 """The workers: one endpoint each, what it said of itself, whether it may get requests.
 
-State of a worker: `starting` (never answered, or its engine is still loading), `up`, `draining` (its engine or an
-operator asked for no new requests; what runs finishes), `down` (does not answer).
+An engine that answers its health check is not an engine that kept its cache (case 42): what is believed about a
+worker's blocks is forgotten whenever two looks at it show another process or an emptied cache.
 """
 
 from collections.abc import Iterator
-from typing import Literal
 from urllib.parse import urlsplit
 
-from engine_adapter.engine import Engine, EngineInfo, EngineLoad
+from engine_adapter.engine import Continuity, Engine, EngineInfo, EngineLoad, State, forgot
 from gateway.errors import Refusal
 from gateway.models import Models
 
-State = Literal["starting", "up", "draining", "down"]
-
 
 class Worker:
-    """One endpoint and what is known of it. cache_report: whether it tells cached tokens (None: not known yet)."""
+    """One endpoint and what is known of it.
 
-    __slots__ = ("boot_id", "cache_report", "drained", "engine", "id", "in_flight", "info", "last_error", "load")
-    __slots__ += ("state", "url", "warned")
+    cache_report: whether it tells cached tokens, None while nobody knows. in_flight: requests open from here.
+    drained: an operator asked for no new requests. continuity: what its cache's identity was at the last look.
+    """
+
+    __slots__ = (
+        "cache_report",
+        "continuity",
+        "drained",
+        "engine",
+        "id",
+        "in_flight",
+        "info",
+        "last_error",
+        "load",
+        "models",
+        "state",
+        "url",
+    )
 
     def __init__(self, url: str, engine: Engine) -> None:
         self.url = url
         self.id = worker_id(url)
         self.engine = engine
-        self.state: State = "starting"
+        self.state = State.UNKNOWN
         self.drained = False
         self.info: EngineInfo | None = None
+        self.models: tuple[str, ...] = ()
         self.load: EngineLoad | None = None
-        self.boot_id: str | None = None
+        self.continuity = Continuity()
         self.cache_report: bool | None = None
         self.in_flight = 0
         self.last_error: str | None = None
-        self.warned = False
 
     @property
     def ready(self) -> bool:
         """May get new requests."""
-        return self.state == "up" and not self.drained
+        return self.state is State.UP and not self.drained
+
+    @property
+    def kv_usage(self) -> float | None:
+        """KV memory held by running requests, 0 to 1; None when the engine does not say."""
+        if self.info is None or self.load is None or self.load.kv_used_tokens is None:
+            return None
+        capacity = (self.info.kv_capacity_tokens or 0) * self.info.dp_size
+        return self.load.kv_used_tokens / capacity if capacity else None
 
     @property
     def warning(self) -> str | None:
         """What an operator should change about this engine, or None."""
         if self.cache_report is False:
             return (
-                "the engine does not report cached tokens: start it with --enable-cache-report, "
-                "else its hit rate is unknown"
+                "does not report cached tokens, so its hit rate is unknown and the index is never corrected: "
+                "start it with --enable-cache-report"
             )
         return None
 
 
 class Workers:
-    """All workers by id, and the models they serve. Calls keep the routers of `models` in step."""
+    """All workers by id. Keeps the routers of `models` in step with what becomes known."""
 
     def __init__(self, models: Models) -> None:
         self.models = models
         self._by_id: dict[str, Worker] = {}
 
     def __iter__(self) -> Iterator[Worker]:
-        return iter(self._by_id.values())
+        return iter(tuple(self._by_id.values()))
 
     def __len__(self) -> int:
         return len(self._by_id)
 
     def add(self, url: str, engine: Engine) -> Worker:
-        """A new worker, `starting`. Raises Refusal `worker_exists`."""
+        """A new worker, state unknown. Raises Refusal `worker_exists`."""
         worker = Worker(url, engine)
         if worker.id in self._by_id:
             raise Refusal("worker_exists", f"worker {worker.id} is there already")
@@ -78,7 +99,7 @@ class Workers:
             return self._by_id[name]
         except KeyError:
             known = ", ".join(self._by_id) or "none"
-            raise Refusal("worker_not_found", f"no worker {name!r}; there are: {known}") from None
+            raise Refusal("worker_not_found", f"no worker {name!r}; there is: {known}") from None
 
     def remove(self, name: str) -> Worker:
         """Take a worker out; requests it is serving finish. Raises Refusal `worker_not_found`."""
@@ -87,33 +108,56 @@ class Workers:
         self.models.leave(worker.id)
         return worker
 
-    def came_up(self, worker: Worker, info: EngineInfo, now: float) -> None:
-        """The engine answers: (re-)register it; a boot id other than the last one means an empty cache."""
-        if worker.boot_id is not None and worker.boot_id != info.boot_id:
-            self.models.forget(worker.id)
-        worker.info, worker.boot_id = info, info.boot_id
-        if worker.cache_report is None or info.cache_report is not None:
+    def introduce(self, worker: Worker, info: EngineInfo, models: tuple[str, ...], now: float) -> None:
+        """The engine said what it is: (re-)register it with the router of its base model."""
+        worker.info, worker.models = info, models
+        if info.cache_report is not None:
             worker.cache_report = info.cache_report
-        self.models.join(worker.id, info.models, info.kv_capacity_tokens, now)
-        self.set_state(worker, "up")
+        self.observe_continuity(worker, boot_id=info.boot_id)
+        self.models.join(worker.id, models, info.kv_capacity_tokens, now)
 
-    def went_down(self, worker: Worker, reason: str, *, gone: bool) -> None:
-        """The engine does not answer. gone: its process is not there, so neither is its cache."""
-        worker.last_error = reason
-        if gone:
-            worker.boot_id = None
+    def observe_load(self, worker: Worker, load: EngineLoad, now: float) -> None:
+        """The engine reported its load."""
+        worker.load = load
+        self.observe_continuity(worker, prefilled_tokens=load.prefilled_tokens)
+        self.models.observe(worker.id, load, now)
+
+    def observe_continuity(
+        self,
+        worker: Worker,
+        *,
+        boot_id: str | None = None,
+        prefilled_tokens: int | None = None,
+        clearings: int | None = None,
+    ) -> None:
+        """One more look at what identifies the worker's cache; forgets its blocks when it is another one."""
+        before = worker.continuity
+        after = Continuity(
+            boot_id or before.boot_id,
+            before.prefilled_tokens if prefilled_tokens is None else prefilled_tokens,
+            before.clearings if clearings is None else clearings,
+        )
+        worker.continuity = after
+        if forgot(before, after):
             self.models.forget(worker.id)
-        if worker.state != "starting":
-            self.set_state(worker, "down")
+
+    def gone(self, worker: Worker, reason: str) -> None:
+        """Nothing listens there any more: its process has ended, and its cache with it."""
+        worker.last_error = reason
+        worker.load = None
+        worker.continuity = Continuity()
+        self.models.forget(worker.id)
+        self.set_state(worker, State.DOWN)
 
     def set_state(self, worker: Worker, state: State) -> None:
-        """Change a worker's state and whether it is a candidate."""
+        """Change a worker's state and with it whether it is a candidate."""
         worker.state = state
-        self.refresh(worker)
+        self.models.set_ready(worker.id, ready=worker.ready)
 
-    def refresh(self, worker: Worker) -> None:
-        """Tell the models whether the worker may get requests."""
-        self.models.set_ready(worker.id, worker.ready)
+    def drain(self, worker: Worker) -> None:
+        """Send a worker no new requests until it is removed."""
+        worker.drained = True
+        self.models.set_ready(worker.id, ready=False)
 
 
 def worker_id(url: str) -> str:

@@ -1,8 +1,8 @@
 """Which blocks one worker is believed to hold: the router's mirror of an engine's cache.
 
 One idea: block hashes are chained, so equal hash means equal whole prefix, and a radix tree whose edges are runs of
-hashes compares a run by its last hash alone. The cost of a request grows with the branch points of its prompt and
-hardly with its length.
+hashes (prefix.runs) compares a run by its last hash alone. The cost of a request grows with the branch points of its
+prompt and hardly with its length.
 
 What a worker is believed to hold:
 
@@ -23,27 +23,15 @@ Sources: SGLang's mem_cache/radix_cache.py (lock_ref, leaf eviction; here a matc
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+
+from prefix.runs import Run, first_run, insert, shared_blocks, subtree
 
 RUN_WEIGHT = 4
 """A cached run may hold one block only, and costs memory beside its blocks: at most capacity / 4 runs are cached."""
 
 STRIKES = 2
 """Predicted hits of which nothing was delivered, in a row, until a prompt is forgotten."""
-
-
-class Run:
-    """Consecutive blocks always asked for together; the runs from the root to a run are one prompt."""
-
-    __slots__ = ("blocks", "children", "computed", "parent", "pins", "strikes")
-
-    def __init__(self, blocks: list[int], parent: "Run | None") -> None:
-        self.blocks = blocks
-        self.parent = parent
-        self.children: dict[int, Run] = {}
-        self.pins = 0
-        self.computed = False
-        self.strikes = 0
 
 
 class WorkerIndex:
@@ -61,7 +49,7 @@ class WorkerIndex:
         self._root = Run([], None)
         self._root.computed = True
         self._lru: OrderedDict[Run, None] = OrderedDict()
-        self._stored: set[int] | None = None
+        self._stored: dict[int, None] | None = None
 
     def __len__(self) -> int:
         """Blocks remembered in any form."""
@@ -81,7 +69,7 @@ class WorkerIndex:
             held = run.blocks
             end = known + len(held)
             whole = end <= size and held[-1] == blocks[end - 1]
-            known = end if whole else known + _common(held, blocks, known)
+            known = end if whole else known + shared_blocks(held, blocks, known)
             if run.computed:
                 computed = known
             if run.pins:
@@ -102,7 +90,7 @@ class WorkerIndex:
         """
         room = pinned + self.capacity - self.pinned - (len(self._stored) if self._stored else 0)
         whole = len(blocks) <= room
-        run = self._insert(self._root, blocks if whole else blocks[: max(pinned, room)])
+        run = insert(self._root, blocks if whole else blocks[: max(pinned, room)])
         self._hold(run, self._root)
         return run, whole
 
@@ -122,7 +110,7 @@ class WorkerIndex:
         missed: whether none of a hit predicted from cached blocks was delivered; None when nobody knows. Twice in a
         row for prompts with one first block: no cached block behind that one is believed in any more.
         """
-        top = _first(run)
+        top = first_run(run)
         if missed is not None:
             top.strikes = top.strikes + 1 if missed else 0
         if computed:
@@ -140,7 +128,12 @@ class WorkerIndex:
 
     def trim(self, room: int) -> None:
         """Evict the least recently used cached blocks until at most `room` are left, or none for exact workers."""
-        room = 0 if self._stored is not None else max(0, min(room, self.capacity - self.pinned))
+        if self._stored is None:
+            room = max(0, min(room, self.capacity - self.pinned))
+        else:
+            room = 0
+            while len(self._stored) > self.capacity // 2:
+                self._stored.popitem()
         most_runs = max(1, self.capacity // RUN_WEIGHT)
         while self.cached > room or len(self._lru) > most_runs:
             run = next(iter(self._lru))
@@ -154,32 +147,17 @@ class WorkerIndex:
     def store(self, blocks: Sequence[int]) -> None:
         """KV event: the worker now holds these blocks. At most half the capacity is kept for them."""
         stored = self._switch_to_events()
-        stored.update(blocks[: max(0, self.capacity // 2 - len(stored))])
+        stored.update(dict.fromkeys(blocks[: max(0, self.capacity // 2 - len(stored))]))
 
     def remove(self, blocks: Sequence[int]) -> None:
         """KV event: the worker no longer holds these blocks."""
-        self._switch_to_events().difference_update(blocks)
-
-    def _insert(self, run: Run, blocks: Sequence[int]) -> Run:
-        """The run at whose end the path of `blocks` below `run` ends; what is missing is made."""
-        at, size = 0, len(blocks)
-        while at < size:
-            child = run.children.get(blocks[at])
-            if child is None:
-                child = run.children[blocks[at]] = Run(list(blocks[at:]), run)
-                return child
-            held = child.blocks
-            end = at + len(held)
-            if end <= size and held[-1] == blocks[end - 1]:
-                run, at = child, end
-            else:
-                same = _common(held, blocks, at)
-                run, at = _split(child, run, same), at + same
-        return run
+        stored = self._switch_to_events()
+        for block in blocks:
+            stored.pop(block, None)
 
     def _extend(self, run: Run, blocks: Sequence[int]) -> Run:
         """The run at the end of these computed blocks below `run`, pinned as `run` is."""
-        end = self._insert(run, blocks)
+        end = insert(run, blocks)
         self._hold(end, run)
         self.mark_computed(end)
         return end
@@ -211,7 +189,7 @@ class WorkerIndex:
 
     def _forget(self, top: Run) -> None:
         """Drop the cached runs from `top` on."""
-        for run in reversed(list(_subtree(top))):
+        for run in reversed(list(subtree(top))):
             if run in self._lru:
                 self._drop(run)
         top.strikes = 0
@@ -223,52 +201,19 @@ class WorkerIndex:
         del self._lru[run]
         self.cached -= len(run.blocks)
 
-    def _switch_to_events(self) -> set[int]:
+    def _switch_to_events(self) -> dict[int, None]:
         """The stored set; the first call fills it with the cached blocks, newest first."""
         if self._stored is None:
-            self._stored = set()
+            self._stored = {}
             for run in reversed(self._lru):
                 self.store(run.blocks)
             self.trim(0)
         return self._stored
 
 
-def _common(held: list[int], blocks: Sequence[int], start: int) -> int:
-    """How many blocks of a run agree with blocks[start:]; one or more do."""
-    size = min(len(held), len(blocks) - start)
-    return bisect_left(range(size), True, key=lambda i: held[i] != blocks[start + i])
-
-
-def _leading(stored: set[int], blocks: Sequence[int]) -> int:
+def _leading(stored: dict[int, None], blocks: Sequence[int]) -> int:
     """How many leading blocks are stored, whether or not the events left holes."""
     size = bisect_left(range(len(blocks)), True, key=lambda i: blocks[i] not in stored)
-    if stored.issuperset(blocks[:size]):
+    if all(map(stored.__contains__, blocks[:size])):
         return size
     return next(i for i, block in enumerate(blocks) if block not in stored)
-
-
-def _split(run: Run, parent: Run, size: int) -> Run:
-    """The new run of the first `size` blocks of `run`, which keeps the rest (and stays what requests refer to)."""
-    upper = Run(run.blocks[:size], parent)
-    upper.pins, upper.computed, upper.strikes = run.pins, run.computed, run.strikes
-    run.blocks = run.blocks[size:]
-    run.parent = upper
-    upper.children[run.blocks[0]] = run
-    parent.children[upper.blocks[0]] = upper
-    return upper
-
-
-def _first(run: Run) -> Run:
-    """The first run of the prompt of `run`."""
-    while run.parent is not None and run.parent.parent is not None:
-        run = run.parent
-    return run
-
-
-def _subtree(top: Run) -> Iterator[Run]:
-    """`top` and all runs below it, parents first."""
-    todo = [top]
-    while todo:
-        run = todo.pop()
-        yield run
-        todo += run.children.values()

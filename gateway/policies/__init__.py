@@ -1,1 +1,106 @@
-"""Routing policies: pure, one file each."""
+"""What a routing policy is, and where it is found: one module of this package, named like the policy.
+
+A policy prices every candidate; the router takes the cheapest. It is pure: all it may look at is in `Request` and
+`Candidate`, both built anew for each request. To add one, write `gateway/policies/<name>.py` with its algorithm
+explained at the top and a `POLICY` of type `Policy`; `expected-ttft` is then the name of `expected_ttft.py`.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Literal, Protocol
+
+import msgspec
+
+from prefix.errors import RoutingError
+
+Reason = Literal[
+    "only_candidate",
+    "affinity",
+    "cheaper_elsewhere",
+    "holder_excluded",
+    "spread",
+    "load",
+    "turn",
+]
+"""Why a worker was chosen.
+
+only_candidate: there was no choice. affinity: no worker held more of the prompt. cheaper_elsewhere: a candidate held
+more, but cost more. holder_excluded: only a worker that is no candidate held more. spread: nobody held any of it.
+load, turn: the policy does not look at what workers hold.
+"""
+
+
+class Request(msgspec.Struct, frozen=True, gc=False):
+    """The request to place, and what the router has learned about the fleet.
+
+    blocks: chained block hashes. prompt_tokens: 1 or more. session: the client's, if any. number: counts requests
+    up from 1; with seed it makes a policy's own pseudo-random numbers (`scramble`). prefill_rate: tokens/s that a
+    worker prefills. decode_s: mean seconds from the first token to the end of a response.
+    """
+
+    blocks: Sequence[int]
+    prompt_tokens: int
+    session: str | None
+    number: int
+    seed: int
+    prefill_rate: float
+    decode_s: float
+
+
+class Candidate(msgspec.Struct, frozen=True, gc=False):
+    """One worker as this request would find it; tokens unless noted.
+
+    overlap: of the prompt, believed to be cached (half credit where it is still being computed); uncached: the rest,
+    1 or more. known_blocks, pinned_blocks: leading blocks held in any form, and by requests in flight. pending: uncached prompt tokens dispatched to the worker and without a first token yet. wait: the part
+    of it still to be computed, or the engine's own report where that is larger. in_flight: requests. kv_tokens: KV
+    memory in use with this request added; kv_capacity: of the worker, None when unknown. assigned: uncached tokens
+    given to it so far. last_routed: number of the last request it got, 0 for none.
+    """
+
+    worker: str
+    overlap: int
+    uncached: int
+    known_blocks: int
+    pinned_blocks: int
+    pending: float
+    wait: float
+    in_flight: int
+    kv_tokens: float
+    kv_capacity: float | None
+    assigned: int
+    last_routed: int
+
+
+class Policy(Protocol):
+    """Prices the candidates of a request."""
+
+    @property
+    def reason(self) -> Reason | None:
+        """The reason of every choice, for a policy that ignores what workers hold; else None."""
+
+    def costs(self, request: Request, candidates: Sequence[Candidate], /) -> Sequence[float]:
+        """One finite cost a candidate, in their order. Equal costs are decided by the router."""
+
+
+POLICIES: tuple[str, ...] = tuple(sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(__path__)))
+"""The names of all policies."""
+
+
+def find_policy(name: str) -> Policy:
+    """The policy of this name; raises RoutingError, with the nearest name, when there is none."""
+    if name not in POLICIES:
+        near = get_close_matches(name, POLICIES, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there is: {', '.join(POLICIES)}"
+        raise RoutingError(f"unknown policy {name!r}; {hint}")
+    policy: Policy = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").POLICY
+    return policy
+
+
+def scramble(number: int) -> int:
+    """64 pseudo-random bits that depend on all bits of `number` (splitmix64's finalizer)."""
+    z = (number + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
+    return z ^ (z >> 31)

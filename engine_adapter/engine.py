@@ -1,0 +1,178 @@
+"""What the gateway needs to know about an engine, in the same words for every kind.
+
+One idea: an adapter does no IO. It names the paths to ask and turns the answers' bytes into the frozen values below;
+the gateway does the asking. Three questions are asked again and again, and each has its own pure answer here:
+
+- is it there (`next_state`, from the status of the health path, every half second or so);
+- how loaded is it (`parse_load`, every second or so);
+- does it still hold what we believe (`forgot`, from what `Continuity` gathers): an engine that answers its health
+  check is not an engine that kept its cache (case 42; llm-d-router#2853).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class State(StrEnum):
+    """Whether a worker may get requests: only when `up`. A `draining` one still finishes what it has."""
+
+    UNKNOWN = "unknown"
+    STARTING = "starting"
+    UP = "up"
+    DRAINING = "draining"
+    DOWN = "down"
+
+
+def next_state(before: State, status: int | None) -> State:
+    """The state after one health check.
+
+    status: the HTTP status, or None when the connection was refused, reset or timed out. Engines say 503 while
+    they start and again while they drain, so a 503 means what the worker was before it.
+    """
+    if status is None:
+        return State.DOWN
+    if 200 <= status < 300:
+        return State.UP
+    if status != 503:
+        return State.DOWN
+    return State.DRAINING if before in (State.UP, State.DRAINING) else State.STARTING
+
+
+@dataclass(frozen=True, slots=True)
+class KvEvents:
+    """Where an engine publishes KV events over ZMQ; rank r of the engine uses port + r and replay_port + r.
+
+    host: None when the engine named no host of its own ("*"): it is the worker's host. block_size: tokens.
+    """
+
+    host: str | None
+    port: int
+    replay_port: int | None
+    topic: str
+    block_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """What an engine says about itself. None is unknown.
+
+    models: names it answers to, the base model first. page_size, max_model_len: tokens. kv_capacity_tokens: of one
+    DP rank. cache_report: whether responses carry the cached count. boot_id: another one proves another process,
+    the same one proves nothing where the engine's random seed is fixed. disaggregation: "prefill", "decode" or None.
+    """
+
+    kind: str
+    version: str | None
+    models: tuple[str, ...]
+    page_size: int | None
+    kv_capacity_tokens: int | None
+    max_model_len: int | None
+    cache_report: bool | None
+    boot_id: str | None
+    dp_size: int
+    kv_events: KvEvents | None
+    disaggregation: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLoad:
+    """An engine's load at one moment, summed over its DP ranks. None is unknown.
+
+    running, waiting: requests. waiting_uncached_tokens: prompt tokens of waiting requests that must be computed.
+    kv_used_tokens: KV held by running requests; cached and evictable KV is not in it. prefilled_tokens: prompt
+    tokens computed since the process started, so a smaller number proves a restart.
+    """
+
+    running: int
+    waiting: int
+    waiting_uncached_tokens: int | None
+    kv_used_tokens: int | None
+    prefilled_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Continuity:
+    """What tells whether an engine is still the process it was, with the cache it had. None is unknown.
+
+    boot_id: of EngineInfo. prefilled_tokens: of EngineLoad. clearings: how often the cache was emptied on request.
+    """
+
+    boot_id: str | None = None
+    prefilled_tokens: int | None = None
+    clearings: int | None = None
+
+
+def forgot(before: Continuity, after: Continuity) -> bool:
+    """Whether the engine lost its cache between two looks at it. What one look did not know proves nothing."""
+    if before.boot_id and after.boot_id and before.boot_id != after.boot_id:
+        return True
+    if before.clearings is not None and after.clearings is not None and before.clearings != after.clearings:
+        return True
+    return (
+        before.prefilled_tokens is not None
+        and after.prefilled_tokens is not None
+        and after.prefilled_tokens < before.prefilled_tokens
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """What the gateway must put into a request for the engine to say and do what it needs.
+
+    members: top-level members to set (replace, or insert when absent), name -> raw JSON of the value. hide_usage:
+    withhold the usage chunk, which the client did not ask for.
+    """
+
+    members: Mapping[str, bytes]
+    hide_usage: bool
+
+
+class Engine(Protocol):
+    """One kind of engine; instances hold no state.
+
+    Of the path tuples the first that is not a 404 counts: later entries are for older versions. metrics_path: None
+    when the kind cannot tell about flushes there. keep_alive_s: the engine closes an idle connection after that
+    long, so a pooled one must be dropped earlier (case 54). salt_member: body field of the cache namespace, if any.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def health_path(self) -> str: ...
+    @property
+    def info_paths(self) -> tuple[str, ...]: ...
+    @property
+    def load_paths(self) -> tuple[str, ...]: ...
+    @property
+    def metrics_path(self) -> str | None: ...
+    @property
+    def flush_path(self) -> str | None: ...
+    @property
+    def keep_alive_s(self) -> float: ...
+    @property
+    def salt_member(self) -> str | None: ...
+
+    def detects(self, info: bytes) -> bool:
+        """Whether this answer at an info path is of this kind; never raises."""
+
+    def parse_info(self, info: bytes) -> EngineInfo:
+        """The answer at an info path. Raises EngineError."""
+
+    def parse_models(self, models: bytes) -> dict[str, int | None]:
+        """The answer at /v1/models: name (adapters too) -> longest prompt and answer, tokens. Raises EngineError."""
+
+    def parse_load(self, load: bytes) -> EngineLoad:
+        """The answer at a load path. Raises EngineError."""
+
+    def parse_clearings(self, metrics: bytes) -> int | None:
+        """How often the cache was emptied on request, out of the metrics page; None when it does not say."""
+
+    def additions(
+        self, path: str, *, stream: bytes | None, stream_options: bytes | None, salt: str | None = None
+    ) -> Additions:
+        """What to put into a request to `path`, from the raw values of its `stream` and `stream_options`.
+
+        salt: the cache namespace the gateway assigns; it takes the place of any salt of the client's.
+        """

@@ -1,0 +1,90 @@
+"""The continuous decode batch, in constant time per step.
+
+One idea: in a step every running request gains one token, so nothing is kept per request and step: a step
+counter, the sum of contexts, how many requests start a page at which step (their lengths modulo the page), and
+at which step each is due for a report.
+"""
+
+from engine_adapter.engine_request import EngineRequest
+
+
+class DecodeBatch:
+    """The running requests. A request's own counts stand still between `join` and `leave`; ask `produced`."""
+
+    def __init__(self, page_tokens: int) -> None:
+        self._page = page_tokens
+        self._phases = [0] * page_tokens
+        self._joined: dict[EngineRequest, int] = {}
+        self._due: dict[int, list[EngineRequest]] = {}
+        self._due_step: dict[EngineRequest, int] = {}
+        self._steps = 0
+        self.context_tokens = 0
+
+    def __len__(self) -> int:
+        return len(self._joined)
+
+    def __contains__(self, request: EngineRequest) -> bool:
+        return request in self._joined
+
+    def join(self, request: EngineRequest) -> None:
+        """A prefilled request starts to decode."""
+        self._joined[request] = self._steps
+        self._phases[(request.computed - self._steps) % self._page] += 1
+        self.context_tokens += request.computed
+        self._plan_report(request, request.produced)
+
+    def leave(self, request: EngineRequest) -> None:
+        """Take a request out; its counts are up to date again."""
+        since = self._joined.pop(request)
+        self._phases[(request.computed - since) % self._page] -= 1
+        request.produced += self._steps - since
+        request.computed += self._steps - since
+        self.context_tokens -= request.computed
+        del self._due_step[request]
+
+    def produced(self, request: EngineRequest) -> int:
+        """Output tokens of a running request so far."""
+        return request.produced + self._steps - self._joined[request]
+
+    def output_left(self, clip: int) -> int:
+        """Sum over the requests of the output still allowed, each at most `clip` tokens."""
+        steps = self._steps
+        return sum(
+            min(request.max_output_tokens - request.produced - steps + since, clip)
+            for request, since in self._joined.items()
+        )
+
+    def page_demand(self) -> int:
+        """Tokens of the pages that the next step starts."""
+        return self._phases[-self._steps % self._page] * self._page
+
+    def steps_to_report(self) -> int:
+        """Steps until one that has something to report; there must be a request."""
+        return min(self._due) - self._steps
+
+    def advance(self) -> list[EngineRequest]:
+        """One step: a token each. The requests due for a report, in the order in which they joined."""
+        self._steps += 1
+        self.context_tokens += len(self._joined)
+        due = self._due.pop(self._steps, None)
+        if due is None:
+            return []
+        due = [request for request in due if self._due_step.get(request) == self._steps]
+        due.sort(key=lambda request: self._joined[request])
+        for request in due:
+            self._plan_report(request, self.produced(request))
+        return due
+
+    def by_retraction(self) -> list[EngineRequest]:
+        """All requests, the last one to be retracted first: most output, then shortest prompt."""
+        return sorted(
+            self._joined,
+            key=lambda request: (self.produced(request), -request.prompt_tokens),
+            reverse=True,
+        )
+
+    def _plan_report(self, request: EngineRequest, produced: int) -> None:
+        left = request.output_tokens - produced
+        step = self._steps + max(1, min(left, request.report_every or left))
+        self._due_step[request] = step
+        self._due.setdefault(step, []).append(request)

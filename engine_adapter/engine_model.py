@@ -1,0 +1,261 @@
+"""SGLang's scheduler in virtual time: one KV pool, one queue, prefill before decode.
+
+One idea: `step` plays what one scheduler iteration decides and says how long it takes; whoever calls it owns
+the clock (the simulated server sleeps, a simulator adds). Read in SGLang 0.5.23 (managers/scheduler.py,
+schedule_policy.py, schedule_batch.py, mem_cache/common.py, allocation.py), with the defaults of its flags:
+
+- FCFS; the prefix is matched when a request is scheduled; every 32nd pass touches the waiting ones' prefixes.
+- Prefill is cut into chunks; a chunk is stored in the tree before the next one is scheduled, the prompt after
+  the last one, prompt and output (but the last token) when the request ends, split at the prompt's end.
+- Decode takes a page for each request that needs one and evicts for it; without room it retracts the requests
+  with the least output, which queue again.
+
+Requests carry keys of prefix.radix, so tokens and hashed blocks both work; what they say is not its business.
+"""
+
+from itertools import islice
+
+from engine_adapter.engine_decode import DecodeBatch
+from engine_adapter.engine_prefill import PrefillPass, Verdict
+from engine_adapter.engine_request import Chunk, EngineConfig, EngineRequest, Load, Report, Step
+from prefix.errors import EngineError
+from prefix.radix import RadixCache
+
+FIRST_RATIO, LEAST_RATIO, RATIO_STEPS = 0.7, 0.7 * 0.14, 600
+RETRACT_STEPS = 20
+TOUCH_EVERY, TOUCHED_WAITING = 32, 128
+
+
+class EngineModel:
+    """One engine. `cache` and the counters may be read at any time."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.config = config
+        self.cache = RadixCache(config.kv_capacity_tokens, config.page_tokens, page_bytes=config.page_bytes)
+        self.waiting: dict[EngineRequest, None] = {}
+        self.running = DecodeBatch(config.page_tokens)
+        self.chunked: EngineRequest | None = None
+        self._ratio = FIRST_RATIO  # part of the allowed output that is reserved for running requests
+        self._full = False  # no admission until a request leaves
+        self._passes = 0
+
+    # ------------------------------------------------------------------ from outside
+
+    def submit(self, request: EngineRequest) -> None:
+        """Queue a request. Raises EngineError for a prompt that does not fit; cuts too long an output."""
+        config = self.config
+        if not 0 < request.prompt_tokens < config.input_limit:
+            raise EngineError(
+                f"Input length ({request.prompt_tokens} tokens) exceeds the maximum allowed length "
+                f"({config.input_limit} tokens). Use a shorter input or enable --allow-auto-truncate."
+            )
+        request.max_output_tokens = config.output_limit(request.prompt_tokens, request.max_output_tokens)
+        request.output_tokens = min(request.output_tokens, request.max_output_tokens)
+        self.waiting[request] = None
+
+    def abort(self, request: EngineRequest) -> None:
+        """The client left: free its place now. What it computed stays cached as far as the engine keeps it."""
+        if request in self.waiting:
+            del self.waiting[request]
+        elif request is self.chunked:
+            self.chunked = None
+            self._release(request)
+        elif request in self.running:
+            self._leave(request, keep=True)
+
+    def flush(self) -> bool:
+        """Forget the cache; refused (False) while there are requests."""
+        if not self.busy:
+            self.cache.reset()
+        return not self.busy
+
+    @property
+    def busy(self) -> bool:
+        """Whether `step` has something to do."""
+        return bool(self.waiting or self.running or self.chunked)
+
+    def load(self) -> Load:
+        """What /v1/loads reports."""
+        uncached = sum(request.length - request.matched for request in self.waiting)
+        if self.chunked is not None:
+            uncached += self.chunked.length - self.chunked.computed
+        cache = self.cache
+        used = cache.capacity_tokens - cache.free_tokens - cache.evictable_tokens
+        return Load(len(self.running) + (self.chunked is not None), len(self.waiting), uncached, used)
+
+    def quiet_s(self) -> float:
+        """Seconds in which nothing but decode steps without a report will happen, unless a request arrives."""
+        if not self.running or self.chunked is not None or (self.waiting and not self._full):
+            return 0.0
+        steps = self.running.steps_to_report() - 1
+        timing, count = self.config.timing, len(self.running)
+        growth = timing.decode_token_s * count * steps * (steps - 1) / 2
+        return steps * timing.decode_s(count, self.running.context_tokens) + growth
+
+    def step(self, horizon_s: float = 0.0) -> Step | None:
+        """Run one iteration, and further decode steps until there is a report or horizon_s is over.
+
+        None: there is nothing to do.
+        """
+        batch = self._schedule_prefill()
+        if batch:
+            return self._prefill(batch)
+        if self.running:
+            return self._decode(horizon_s)
+        self._ratio = FIRST_RATIO
+        return None
+
+    # ------------------------------------------------------------------ prefill
+
+    def _schedule_prefill(self) -> list[Chunk]:
+        """Choose the prompts of the next iteration and allocate their KV cache."""
+        chunked = self.chunked
+        if chunked is not None:
+            self._store(chunked)
+        if not self.running:
+            self._full = False
+        if (self._full or not self.waiting) and chunked is None:
+            return []
+        if len(self.running) >= self.config.max_running and chunked is None:
+            self._full = True
+            return []
+        self._touch_waiting()
+        pass_ = PrefillPass(self.config, self.cache, self.running, self._ratio)
+        if chunked is not None:
+            pass_.resume(chunked)
+        self._admit(pass_)
+        self.chunked = pass_.cut
+        self._allocate(pass_.chunks)
+        return pass_.chunks
+
+    def _touch_waiting(self) -> None:
+        """Keep what the queue will match: the head's prefix is the most recent afterwards."""
+        if not self.waiting:
+            return
+        if self._passes % TOUCH_EVERY == 0:
+            for request in reversed(list(islice(self.waiting, TOUCHED_WAITING))):
+                self.cache.match(request.key, request.length, request.namespace)
+        self._passes += 1
+
+    def _admit(self, pass_: PrefillPass) -> None:
+        for request in list(islice(self.waiting, self.config.max_running + 1)):
+            if pass_.verdict() is Verdict.NO_COMPUTE:
+                return
+            if len(pass_.chunks) >= self.config.max_running - len(self.running):
+                self._full = True
+                return
+            taken = len(pass_.chunks)
+            verdict = pass_.admit(request)
+            if len(pass_.chunks) > taken:
+                del self.waiting[request]
+                if not request.retractions:
+                    request.cached_tokens = request.matched
+            if verdict is Verdict.NO_MEMORY:
+                self._full = bool(pass_.chunks or self.running)
+            if verdict is not Verdict.GO_ON:
+                return
+
+    def _allocate(self, chunks: list[Chunk]) -> None:
+        """Evict for the batch (with a spare page each, as the paged allocator asks) and take its pages."""
+        if not chunks:
+            return
+        page = self.config.page_tokens
+        spare = page * len(chunks) if page > 1 else 0
+        self.cache.make_room(sum(chunk.end - chunk.start for chunk in chunks) + spare)
+        for request, start, end in chunks:
+            self.cache.hold(self.cache.aligned(end) - self.cache.aligned(start))
+            request.computed = end
+
+    def _prefill(self, batch: list[Chunk]) -> Step:
+        timing = self.config.timing
+        seconds = timing.prefill_step_s + sum(timing.prefill_s(chunk.start, chunk.end) for chunk in batch)
+        reports = []
+        for request, _, _ in batch:
+            if request is self.chunked:
+                continue
+            request.produced = min(request.produced + 1, request.output_tokens)
+            finished = request.produced >= request.output_tokens
+            self._store(request)
+            if finished:
+                self._release(request)
+            else:
+                self.running.join(request)
+            reports.append(Report(request, request.produced, finished))
+        return Step(seconds, reports)
+
+    # ------------------------------------------------------------------ decode
+
+    def _decode(self, horizon_s: float) -> Step:
+        seconds = 0.0
+        while True:
+            retracted = not self._decode_room()
+            if retracted:
+                self._retract()
+            else:
+                self._ratio = max(LEAST_RATIO, self._ratio - (FIRST_RATIO - LEAST_RATIO) / RATIO_STEPS)
+            self.cache.hold(self.running.page_demand())
+            seconds += self.config.timing.decode_s(len(self.running), self.running.context_tokens)
+            reports = [self._report(request) for request in self.running.advance()]
+            if reports or retracted or seconds >= horizon_s:
+                return Step(seconds, reports)
+
+    def _decode_room(self) -> bool:
+        """Evict for the pages that this step starts, then for one page a request, as the allocator does."""
+        if not self.cache.make_room(self.running.page_demand()):
+            return False
+        self.cache.make_room(len(self.running) * self.config.page_tokens)
+        return True
+
+    def _report(self, request: EngineRequest) -> Report:
+        produced = self.running.produced(request)
+        finished = produced >= request.output_tokens
+        if finished:
+            self._leave(request, keep=True)
+        return Report(request, produced, finished)
+
+    def _retract(self) -> None:
+        """Send requests with the least output back to the queue until the others have room."""
+        ranked = self.running.by_retraction()
+        while len(ranked) > 1:
+            request = ranked.pop()
+            self._leave(request, keep=False)
+            self.cache.make_room(len(ranked) * RETRACT_STEPS)
+            request.computed = request.matched = 0
+            request.retractions += 1
+            self.waiting[request] = None
+            if self._decode_room():
+                break
+        produced = sum(self.running.produced(request) for request in ranked)
+        allowed = sum(request.max_output_tokens for request in ranked)
+        self._ratio = min(1.0, (produced + RETRACT_STEPS * len(ranked)) / (allowed + 1))
+
+    def _leave(self, request: EngineRequest, *, keep: bool) -> None:
+        self.running.leave(request)
+        self._full = False
+        if keep:
+            self._store(request)
+        self._release(request)
+
+    # ------------------------------------------------------------------ the cache
+
+    def _store(self, request: EngineRequest) -> None:
+        """Hand what is computed to the tree, split at the prompt's end, and lock it there."""
+        cache, page = self.cache, self.config.page_tokens
+        node, _ = cache.insert(request.key, request.computed, request.namespace)
+        whole = request.computed // page * page
+        if 0 < request.prompt_tokens // page * page < whole:
+            cache.insert(request.key, request.prompt_tokens, request.namespace)
+        cache.hold(request.stored - whole)
+        request.stored = whole
+        cache.lock(node)
+        if request.node is not None:
+            cache.unlock(request.node)
+        request.node = node
+
+    def _release(self, request: EngineRequest) -> None:
+        """Give back what is not the tree's, and the lock."""
+        self.cache.hold(request.stored - self.cache.aligned(request.computed))
+        if request.node is not None:
+            self.cache.unlock(request.node)
+        request.node = None
+        request.stored = 0

@@ -1,0 +1,212 @@
+"""SGLang, as 0.5.23 really behaves (tests/integration measures it); older 0.5.x answers are read too.
+
+- /health takes a full second while the engine is up (it generates a token and looks at the result), says 503 at
+  once while it starts and while it drains, and only after 20 s when the scheduler hangs. Before the 503 of a start
+  there are 15 s and more of refused connections; a draining engine goes on serving whoever still asks.
+- /server_info (37 KB, 20 ms of the engine's CPU) has the flags. Nothing in it is called a boot id, but the
+  scheduler's start-up durations, in nanoseconds, and the random seed are drawn anew at each start.
+- /v1/loads (1 ms) reads a snapshot in shared memory, so it answers while the scheduler hangs. `num_used_tokens` is
+  KV of running requests: with an idle engine it is 0 however much is cached, so it cannot tell a flush.
+- A flush shows at once as a successful /flush_cache in sglang:http_responses_total (with --enable-metrics; 13 ms a
+  look), and as AllBlocksCleared among the KV events; the kv_*_tokens gauges follow with the next batch only.
+  SGLang refuses to flush while a request runs.
+- With --enable-cache-report usage has `prompt_tokens_details.cached_tokens`, also when it is 0; without, the details
+  are null. /generate always has `meta_info.cached_tokens`.
+- Any model name is answered, with status 200: the gateway has to refuse unknown ones. An empty `text` at /generate
+  kills the CPU engine; empty `messages` and `prompt` are a 400.
+"""
+
+import hashlib
+import re
+from typing import TypeVar
+
+import msgspec
+
+from engine_adapter.engine import Additions, EngineInfo, EngineLoad, KvEvents
+from engine_adapter.usage_option import usage_option
+from prefix.errors import EngineError
+
+USAGE_PATHS = frozenset({"/v1/chat/completions", "/v1/completions"})
+CLEARING_PATHS = (
+    "/flush_cache|/update_weights_from_(?:disk|distributed|tensor|ipc)|/end_weight_update"
+    "|/release_memory_occupation|/pd_role_switch"
+)
+
+_RESPONSES = b"sglang:http_responses_total{"
+_CLEARED = re.compile(
+    rb'sglang:http_responses_total\{(?=[^}]*endpoint="(?:%s)")(?=[^}]*status_code="200")[^}]*\} ([0-9.e+]+)'
+    % CLEARING_PATHS.encode()
+)
+
+T = TypeVar("T")
+
+
+class _KvEvents(msgspec.Struct):
+    endpoint_port_base: int
+    endpoint_host: str = "*"
+    replay_endpoint_port_base: int | None = None
+    topic: str = ""
+    block_size: int = 1
+
+
+class _Rank(msgspec.Struct):
+    startup_time: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Info(msgspec.Struct):
+    """The answer of /server_info, as far as it is read; 37 KB shrink to this in one pass."""
+
+    max_total_num_tokens: int | None = None
+    served_model_name: str | None = None
+    model_path: str | None = None
+    version: str | None = None
+    page_size: int | None = None
+    context_length: int | None = None
+    enable_cache_report: bool | None = None
+    random_seed: int | None = None
+    dp_size: int | None = None
+    disaggregation_mode: str | None = None
+    kv_events: _KvEvents | None = None
+    internal_states: tuple[_Rank, ...] = ()
+
+
+class _RankLoad(msgspec.Struct):
+    num_running_reqs: int | None = None
+    num_reqs: int | None = None
+    num_waiting_reqs: int = 0
+    num_waiting_uncached_tokens: int | None = None
+    num_used_tokens: int | None = None
+    num_tokens: int | None = None
+    total_prefill_uncached_tokens: int | None = None
+
+
+class _Loads(msgspec.Struct):
+    loads: tuple[_RankLoad, ...]
+
+
+class _Model(msgspec.Struct):
+    id: str
+    max_model_len: int | None = None
+
+
+class _Models(msgspec.Struct):
+    data: tuple[_Model, ...]
+
+
+class SGLang:
+    """The adapter; see `engine_adapter.engine.Engine` for what each name means."""
+
+    kind = "sglang"
+    health_path = "/health"
+    info_paths = ("/server_info", "/get_server_info")
+    load_paths = ("/v1/loads?include=core", "/get_load")
+    metrics_path = "/metrics"
+    flush_path = "/flush_cache"
+    keep_alive_s = 5.0
+    salt_member = "cache_salt"
+
+    def detects(self, info: bytes) -> bool:
+        try:
+            parsed = self.parse_info(info)
+        except EngineError:
+            return False
+        return bool(parsed.models) and parsed.kv_capacity_tokens is not None
+
+    def parse_info(self, info: bytes) -> EngineInfo:
+        parsed = _decode(info, _INFO, "/server_info")
+        name = parsed.served_model_name or parsed.model_path
+        return EngineInfo(
+            kind=self.kind,
+            version=parsed.version,
+            models=(name,) if name else (),
+            page_size=parsed.page_size,
+            kv_capacity_tokens=parsed.max_total_num_tokens or None,
+            max_model_len=parsed.context_length,
+            cache_report=parsed.enable_cache_report,
+            boot_id=_boot_id(parsed),
+            dp_size=parsed.dp_size or 1,
+            kv_events=_kv_events(parsed.kv_events),
+            disaggregation=parsed.disaggregation_mode if parsed.disaggregation_mode != "null" else None,
+        )
+
+    def parse_models(self, models: bytes) -> dict[str, int | None]:
+        return {model.id: model.max_model_len for model in _decode(models, _MODELS, "/v1/models").data}
+
+    def parse_load(self, load: bytes) -> EngineLoad:
+        parsed = _decode(load, _LOAD, "/v1/loads")
+        ranks = parsed.loads if isinstance(parsed, _Loads) else parsed
+        if not ranks:
+            raise EngineError("sglang /v1/loads: no rank reported a load")
+        return EngineLoad(
+            running=sum(_running(rank) for rank in ranks),
+            waiting=sum(rank.num_waiting_reqs for rank in ranks),
+            waiting_uncached_tokens=_total([rank.num_waiting_uncached_tokens for rank in ranks]),
+            kv_used_tokens=_total([_used(rank) for rank in ranks]),
+            prefilled_tokens=_total([rank.total_prefill_uncached_tokens for rank in ranks]),
+        )
+
+    def parse_clearings(self, metrics: bytes) -> int | None:
+        if _RESPONSES not in metrics:
+            return None
+        return int(sum(float(value) for value in _CLEARED.findall(metrics)))
+
+    def additions(
+        self, path: str, *, stream: bytes | None, stream_options: bytes | None, salt: str | None = None
+    ) -> Additions:
+        if path not in USAGE_PATHS:
+            return Additions(self._salted({}, salt), hide_usage=False)
+        option = usage_option(stream, stream_options)
+        members = {} if option.replacement is None else {"stream_options": option.replacement}
+        return Additions(self._salted(members, salt), hide_usage=option.hide)
+
+    def _salted(self, members: dict[str, bytes], salt: str | None) -> dict[str, bytes]:
+        return members if salt is None else {**members, self.salt_member: msgspec.json.encode(salt)}
+
+
+_INFO: msgspec.json.Decoder[_Info] = msgspec.json.Decoder(_Info)
+_LOAD: msgspec.json.Decoder[_Loads | tuple[_RankLoad, ...]] = msgspec.json.Decoder(_Loads | tuple[_RankLoad, ...])
+_MODELS: msgspec.json.Decoder[_Models] = msgspec.json.Decoder(_Models)
+
+
+def _decode(payload: bytes, decoder: msgspec.json.Decoder[T], path: str) -> T:
+    """An answer in the shape we read, or EngineError with the first thing that is wrong with it."""
+    try:
+        return decoder.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EngineError(f"sglang {path}: {str(error).splitlines()[0]}") from error
+
+
+def _boot_id(info: _Info) -> str | None:
+    """16 hex digits out of what every start draws anew."""
+    marks = [bytes(rank.startup_time) for rank in info.internal_states if bytes(rank.startup_time) != b"null"]
+    if info.random_seed is not None:
+        marks.append(b"%d" % info.random_seed)
+    return hashlib.blake2b(b"\n".join(marks), digest_size=8).hexdigest() if any(marks) else None
+
+
+def _kv_events(events: _KvEvents | None) -> KvEvents | None:
+    if events is None:
+        return None
+    host = None if events.endpoint_host in ("*", "0.0.0.0", "::", "[::]") else events.endpoint_host  # noqa: S104
+    return KvEvents(
+        host, events.endpoint_port_base, events.replay_endpoint_port_base, events.topic, events.block_size
+    )
+
+
+def _running(rank: _RankLoad) -> int:
+    """Requests being computed; older versions tell all requests and the waiting ones."""
+    if rank.num_running_reqs is not None:
+        return rank.num_running_reqs
+    if rank.num_reqs is None:
+        raise EngineError("sglang /v1/loads: neither num_running_reqs nor num_reqs")
+    return max(0, rank.num_reqs - rank.num_waiting_reqs)
+
+
+def _used(rank: _RankLoad) -> int | None:
+    return rank.num_tokens if rank.num_used_tokens is None else rank.num_used_tokens
+
+
+def _total(counts: list[int | None]) -> int | None:
+    """The sum, unknown as soon as one rank's count is."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None

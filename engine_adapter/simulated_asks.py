@@ -1,0 +1,221 @@
+"""Request bodies of the simulated engine, read as SGLang 0.5.23 reads them.
+
+One idea: the three APIs become one `Ask`: prompts as keys of prefix.radix, how many answers each, how they are
+sent. Error statuses and shapes were taken from the running engine. Extension field: `simulated_output_ids`, a
+list of token ids, forces the output (max_tokens still cuts it).
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from engine_adapter.simulated_text import encode, render_chat, render_tools, token_count
+from prefix.errors import EngineError
+from prefix.radix import token_key
+
+Api: TypeAlias = Literal["chat", "completion", "generate"]
+ROLES = frozenset(
+    ("system", "developer", "user", "assistant", "tool", "function", "latest_reminder", "root"),
+)
+
+
+class Refusal(EngineError):
+    """A request that the engine answers with an error: HTTP status and JSON body."""
+
+    def __init__(self, api: Api, message: str, *, kind: str = "BadRequestError", status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body: dict[str, Any] = {
+            "object": "error",
+            "message": message,
+            "type": kind,
+            "param": None,
+            "code": status,
+        }
+        if api == "generate" and kind == "BadRequestError":
+            self.body = {"error": {"message": message}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One HTTP request, read. keys, namespaces, echoes: one a prompt. batch: /generate answers with a list."""
+
+    api: Api
+    model: str
+    keys: Sequence[bytes]
+    namespaces: Sequence[Hashable]
+    echoes: Sequence[str]
+    batch: bool
+    n: int
+    max_tokens: int | None
+    stream: bool
+    include_usage: bool
+    continuous_usage: bool
+    forced: Sequence[int] | None
+
+
+class _StreamOptions(msgspec.Struct):
+    include_usage: bool | None = False
+    continuous_usage_stats: bool | None = False
+
+
+class _Sampling(msgspec.Struct):
+    max_new_tokens: int | None = 128
+    n: int | None = 1
+    temperature: float | None = None
+
+
+class _Common(msgspec.Struct, kw_only=True):
+    model: str = "default"
+    n: int | None = 1
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    temperature: float | None = None
+    stream: bool | None = False
+    stream_options: _StreamOptions | None = None
+    extra_key: str | list[str | None] | None = None
+    cache_salt: str | list[str | None] | None = None
+    lora_path: str | list[str | None] | None = None
+    simulated_output_ids: list[int] | None = None
+
+
+class _Chat(_Common, kw_only=True):
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+
+
+class _Completion(_Common, kw_only=True):
+    prompt: str | list[Any]
+    echo: bool = False
+
+
+class _Generate(_Common, kw_only=True):
+    text: str | list[str] | None = None
+    input_ids: list[Any] | None = None
+    sampling_params: _Sampling | None = None
+
+
+_Body = TypeVar("_Body", bound=_Common)
+
+
+def read_ask(api: Api, body: bytes) -> Ask:
+    """Read a body; raises Refusal where the engine would refuse it."""
+    if api == "chat":
+        return _chat(_decode(api, body, _Chat))
+    if api == "completion":
+        return _completion(_decode(api, body, _Completion))
+    return _generate(_decode(api, body, _Generate))
+
+
+def check_lengths(ask: Ask, context_tokens: int) -> None:
+    """Refuse a prompt that the context has no room for, alone or with the output asked for."""
+    for key in ask.keys:
+        prompt = token_count(key)
+        if prompt >= context_tokens:
+            raise Refusal(
+                ask.api,
+                f"The input ({prompt} tokens) is longer than the model's context length ({context_tokens} tokens).",
+            )
+        output = ask.max_tokens or 0
+        if prompt + output > context_tokens:
+            raise Refusal(
+                ask.api,
+                f"Requested token count exceeds the model's maximum context length of {context_tokens} tokens. "
+                f"You requested a total of {prompt + output} tokens: {prompt} tokens from the input messages and "
+                f"{output} tokens for the completion. Please reduce the number of tokens in the input messages or "
+                "the completion to fit within the limit.",
+            )
+
+
+def _decode(api: Api, body: bytes, shape: type[_Body]) -> _Body:
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refusal(api, f"1 validation error:\n  {error}", kind="Bad Request") from error
+
+
+def _chat(body: _Chat) -> Ask:
+    if not body.messages:
+        raise Refusal("chat", "Messages cannot be empty.")
+    for message in body.messages:
+        role, content = message.get("role"), message.get("content")
+        if not isinstance(role, str) or role.lower() not in ROLES:
+            raise Refusal("chat", f"1 validation error:\n  'role' must be one of {sorted(ROLES)}", kind="Bad Request")
+        if not isinstance(content, str | list | None):
+            raise Refusal("chat", "1 validation error:\n  'content' is no text", kind="Bad Request")
+    tools = render_tools(body.tools or [], body.tool_choice)
+    return _ask("chat", body, [render_chat(body.messages, tools)], [""])
+
+
+def _completion(body: _Completion) -> Ask:
+    if not body.prompt:
+        raise Refusal("completion", "Prompt cannot be empty")
+    prompts = [body.prompt] if isinstance(body.prompt, str) or isinstance(body.prompt[0], int) else body.prompt
+    echoes = [prompt if body.echo and isinstance(prompt, str) else "" for prompt in prompts]
+    return _ask("completion", body, [_prompt_key("completion", prompt) for prompt in prompts], echoes)
+
+
+def _generate(body: _Generate) -> Ask:
+    given = body.text if body.input_ids is None else body.input_ids
+    if given is None:
+        raise Refusal("generate", "Either text, input_ids or input_embeds should be provided.")
+    if not given:
+        raise Refusal("generate", "Prompt cannot be empty")
+    one = isinstance(given, str) or isinstance(given[0], int)
+    sampling = body.sampling_params or _Sampling()
+    body.n, body.max_tokens, body.temperature = sampling.n, sampling.max_new_tokens, sampling.temperature
+    prompts = [given] if one else given
+    keys = [_prompt_key("generate", prompt) for prompt in prompts]
+    return _ask("generate", body, keys, [""] * len(keys), batch=not one or (sampling.n or 1) > 1)
+
+
+def _prompt_key(api: Api, prompt: object) -> bytes:
+    if isinstance(prompt, str) and prompt:
+        return encode(prompt)
+    if isinstance(prompt, list) and prompt and all(isinstance(token, int) for token in prompt):
+        try:
+            return token_key(prompt)
+        except OverflowError as error:
+            raise Refusal(api, "token ids are 32-bit numbers") from error
+    raise Refusal(api, "A prompt is a non-empty text or a list of token ids")
+
+
+def _ask(api: Api, body: _Common, keys: list[bytes], echoes: list[str], *, batch: bool = False) -> Ask:
+    options = body.stream_options or _StreamOptions()
+    max_tokens = body.max_completion_tokens if body.max_completion_tokens is not None else body.max_tokens
+    if api == "completion" and max_tokens is None:
+        max_tokens = 16
+    if max_tokens is not None and max_tokens < 0:
+        raise Refusal(api, f"max_new_tokens must be at least 0, got {max_tokens}.")
+    if body.temperature is not None and body.temperature < 0:
+        raise Refusal(api, f"temperature must be a non-negative finite number, got {body.temperature}.")
+    n = 1 if body.n is None else body.n
+    if n < 1:
+        raise Refusal(api, f"n must be at least 1, got {n}.")
+    return Ask(
+        api=api,
+        model=body.model,
+        keys=keys,
+        namespaces=[_namespace(body, index) for index in range(len(keys))],
+        echoes=echoes,
+        batch=batch,
+        n=n,
+        max_tokens=max_tokens,
+        stream=bool(body.stream),
+        include_usage=bool(options.include_usage),
+        continuous_usage=bool(options.continuous_usage_stats),
+        forced=body.simulated_output_ids,
+    )
+
+
+def _namespace(body: _Common, index: int) -> Hashable:
+    """Adapter, extra key and salt, each in a place of its own; None when there is none of them."""
+
+    def pick(value: str | list[str | None] | None) -> str | None:
+        return (value[index] if index < len(value) else None) if isinstance(value, list) else value
+
+    space = (pick(body.lora_path), pick(body.extra_key), pick(body.cache_salt) or None)
+    return None if space == (None, None, None) else space

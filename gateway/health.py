@@ -1,0 +1,181 @@
+"""Watching the engines: is it there, what is it, how loaded is it, does it still hold what we believe.
+
+Two loops a worker. One asks the health path, which for SGLang takes a second because it generates a token. The
+other asks for the load every `poll_interval_s` and, each second time, reads the metrics page for emptied caches; it
+notices within that time when nothing listens any more. The gateway's view is right within two seconds.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from engine_adapter.engine import Engine, State, next_state
+from engine_adapter.sglang import SGLang
+from gateway.config import Config
+from gateway.upstream import EngineFault, Upstream
+from gateway.workers import Worker, Workers
+from prefix.errors import EngineError
+
+_log = logging.getLogger("prefixgate")
+_HEALTH_TIMEOUT_S = 25.0
+"""SGLang itself says 503 after 20 s when its scheduler hangs."""
+_ASK_TIMEOUT_S = 5.0
+
+
+class Health:
+    """Watches every worker while it is entered. Use as an async context manager.
+
+    learned: told of the models of every engine that comes up.
+    """
+
+    def __init__(
+        self, config: Config, workers: Workers, upstream: Upstream, learned: Callable[[tuple[str, ...]], None]
+    ) -> None:
+        self._learned = learned
+        self._config = config
+        self._workers = workers
+        self._upstream = upstream
+        self._engine: Engine = SGLang()
+        self._tasks: dict[str, list[asyncio.Task[None]]] = {}
+        self._looked: dict[str, asyncio.Event] = {}
+
+    async def __aenter__(self) -> "Health":
+        for url in self._config.engines:
+            self.add(url)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for name in list(self._tasks):
+            self._stop(name)
+
+    def add(self, url: str) -> Worker:
+        """Start watching an engine. Raises Refusal `worker_exists`."""
+        worker = self._workers.add(url, self._engine)
+        self._looked[worker.id] = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        self._tasks[worker.id] = [
+            loop.create_task(self._watch_health(worker)),
+            loop.create_task(self._watch_load(worker)),
+        ]
+        return worker
+
+    def remove(self, name: str) -> Worker:
+        """Stop watching and take the worker out. Raises Refusal `worker_not_found`."""
+        worker = self._workers.remove(name)
+        self._stop(worker.id)
+        return worker
+
+    def configure(self, config: Config) -> None:
+        """Engines that left the configuration leave, new ones come; those added by hand stay."""
+        before, after = set(self._config.engines), set(config.engines)
+        self._config = config
+        known = {worker.url: worker.id for worker in self._workers}
+        for url in before - after:
+            if url in known:
+                self.remove(known[url])
+        for url in config.engines:
+            if url not in known:
+                self.add(url)
+
+    def suspect(self, worker: Worker, fault: EngineFault) -> None:
+        """A request found nobody listening: do not wait for the next look."""
+        if fault.kind == "refused" and worker.state is not State.DOWN:
+            self._went(worker, State.DOWN, str(fault))
+
+    async def first_look(self, timeout_s: float) -> None:
+        """Until every worker was looked at once, or the time is over."""
+        looks = [asyncio.ensure_future(event.wait()) for event in self._looked.values()]
+        if looks:
+            _, late = await asyncio.wait(looks, timeout=timeout_s)
+            for look in late:
+                look.cancel()
+
+    def _stop(self, name: str) -> None:
+        self._looked.pop(name, None)
+        for task in self._tasks.pop(name, ()):
+            task.cancel()
+
+    async def _watch_health(self, worker: Worker) -> None:
+        while True:
+            status, reason = await self._health_status(worker)
+            state = next_state(worker.state, status)
+            if state is State.UP and worker.state is not State.UP:
+                reason = await self._introduce(worker)
+                state = State.UP if reason is None else State.DOWN
+            if state is not worker.state:
+                self._went(worker, state, reason)
+            self._looked[worker.id].set()
+            await asyncio.sleep(self._config.poll_interval_s)
+
+    async def _health_status(self, worker: Worker) -> tuple[int | None, str | None]:
+        try:
+            status, _ = await self._upstream.get(worker.url + worker.engine.health_path, timeout_s=_HEALTH_TIMEOUT_S)
+        except EngineFault as fault:
+            return None, str(fault)
+        return status, None if status == 200 else f"health check answered {status}"
+
+    async def _introduce(self, worker: Worker) -> str | None:
+        """Ask a worker that came up what it is; the reason when it cannot be used."""
+        engine = worker.engine
+        try:
+            info = engine.parse_info(await self._ask(worker, engine.info_paths))
+            names = engine.parse_models(await self._ask(worker, ("/v1/models",)))
+        except EngineError as error:
+            return f"not a usable {engine.kind} engine: {error}"
+        if info.disaggregation is not None:
+            return f"a {info.disaggregation} engine of a disaggregated pair cannot serve requests on its own"
+        models = tuple(dict.fromkeys((*info.models, *names)))
+        if not models:
+            return "serves no model"
+        self._workers.introduce(worker, info, models, time.monotonic())
+        self._learned(models)
+        return None
+
+    async def _watch_load(self, worker: Worker) -> None:
+        turn = 0
+        while True:
+            await asyncio.sleep(self._config.poll_interval_s)
+            if worker.state in (State.UP, State.DRAINING):
+                turn += 1
+                await self._quietly(worker, self._look_at_load)
+                if turn % 2:
+                    await self._quietly(worker, self._look_at_clearings)
+
+    async def _look_at_load(self, worker: Worker) -> None:
+        load = worker.engine.parse_load(await self._ask(worker, worker.engine.load_paths))
+        self._workers.observe_load(worker, load, time.monotonic())
+
+    async def _look_at_clearings(self, worker: Worker) -> None:
+        if worker.engine.metrics_path is not None:
+            page = await self._ask(worker, (worker.engine.metrics_path,))
+            self._workers.observe_continuity(worker, clearings=worker.engine.parse_clearings(page))
+
+    async def _quietly(self, worker: Worker, look: Callable[[Worker], Awaitable[None]]) -> None:
+        """A look that fails leaves the worker as it is, unless nobody listens there."""
+        try:
+            await look(worker)
+        except EngineFault as fault:
+            self.suspect(worker, fault)
+        except EngineError as error:
+            worker.last_error = str(error)
+
+    async def _ask(self, worker: Worker, paths: tuple[str, ...]) -> bytes:
+        """The answer at the first of `paths` that is not a 404. Raises EngineError."""
+        status = 404
+        for path in paths:
+            status, answer = await self._upstream.get(worker.url + path, timeout_s=_ASK_TIMEOUT_S)
+            if status == 200:
+                return answer
+            if status != 404:
+                break
+        raise EngineError(f"{path} answered {status}")
+
+    def _went(self, worker: Worker, state: State, reason: str | None) -> None:
+        before = worker.state
+        if state is State.DOWN and before is not State.UNKNOWN:
+            self._workers.gone(worker, reason or "does not answer")
+        else:
+            worker.last_error = reason
+            self._workers.set_state(worker, state)
+        _log.info("worker %s: %s -> %s%s", worker.id, before, state, f" ({reason})" if reason else "")

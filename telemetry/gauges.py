@@ -1,0 +1,57 @@
+"""How the workers are doing right now: read when somebody scrapes, never counted on the request path."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from telemetry.catalog import (
+    INDEX_BLOCKS,
+    WORKER_ACTIVE,
+    WORKER_KV_USAGE,
+    WORKER_QUEUED,
+    WORKER_RUNNING,
+    WORKER_UP,
+    Metric,
+)
+from telemetry.points import Family
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerGauges:
+    """One worker at one moment; None where the engine has not reported (unknown is not zero).
+
+    running, waiting: requests in the engine. kv_usage: 0 to 1. active_requests: open from this gateway.
+    index_blocks: blocks the prefix index believes it holds.
+    """
+
+    worker: str
+    up: bool
+    running: int | None
+    waiting: int | None
+    kv_usage: float | None
+    active_requests: int
+    index_blocks: int | None
+
+
+_READINGS: Final[tuple[tuple[Metric, Callable[[WorkerGauges], float | None]], ...]] = (
+    (WORKER_UP, lambda gauge: int(gauge.up)),
+    (WORKER_RUNNING, lambda gauge: gauge.running),
+    (WORKER_QUEUED, lambda gauge: gauge.waiting),
+    (WORKER_KV_USAGE, lambda gauge: gauge.kv_usage),
+    (WORKER_ACTIVE, lambda gauge: gauge.active_requests),
+    (INDEX_BLOCKS, lambda gauge: gauge.index_blocks),
+)
+
+
+def families(gauges: Sequence[WorkerGauges]) -> tuple[Family, ...]:
+    """The gauges as points; a worker without a value has no point, workers past the metric's limit have none."""
+    return tuple(Family(metric, tuple(_points(gauges[: metric.limit], reading))) for metric, reading in _READINGS)
+
+
+def _points(
+    gauges: Sequence[WorkerGauges], reading: Callable[[WorkerGauges], float | None]
+) -> Iterator[tuple[tuple[str], float]]:
+    for gauge in gauges:
+        value = reading(gauge)
+        if value is not None:
+            yield (gauge.worker,), value

@@ -1,0 +1,43 @@
+"""Worker gauges as points."""
+
+from telemetry import catalog
+from telemetry.gauges import WorkerGauges, families
+
+
+def by_name(*gauges: WorkerGauges) -> dict[str, dict[tuple[str, ...], object]]:
+    """Metric name to points."""
+    return {family.metric.name: dict(family.points) for family in families(gauges)}
+
+
+def test_every_reading_becomes_a_point() -> None:
+    """Each field has its metric, labelled by worker."""
+    assert by_name(WorkerGauges("w1", True, 3, 2, 0.5, 4, 900), WorkerGauges("w2", False, 0, 0, 0.0, 0, 0)) == {
+        "prefixgate.worker.up": {("w1",): 1, ("w2",): 0},
+        "prefixgate.worker.running_requests": {("w1",): 3, ("w2",): 0},
+        "prefixgate.worker.queued_requests": {("w1",): 2, ("w2",): 0},
+        "prefixgate.worker.kv_usage": {("w1",): 0.5, ("w2",): 0.0},
+        "prefixgate.worker.active_requests": {("w1",): 4, ("w2",): 0},
+        "prefixgate.prefix.tree_blocks": {("w1",): 900, ("w2",): 0},
+    }
+
+
+def test_unknown_is_not_zero() -> None:
+    """What an engine has not reported has no point."""
+    found = by_name(WorkerGauges("w1", True, None, None, None, 0, None))
+    assert {name for name, points in found.items() if points} == {
+        "prefixgate.worker.up",
+        "prefixgate.worker.active_requests",
+    }
+
+
+def test_workers_are_bounded() -> None:
+    """More workers than the limit make no more points."""
+    many = [WorkerGauges(f"w{n}", True, 0, 0, 0.0, 0, 0) for n in range(1500)]
+    assert all(len(family.points) == family.metric.limit for family in families(many))
+
+
+def test_all_gauges_of_the_catalog_are_read() -> None:
+    """A gauge in the catalog that nobody reads would be an empty panel."""
+    assert {family.metric for family in families(())} == {
+        metric for metric in catalog.CATALOG if metric.kind == "gauge"
+    }

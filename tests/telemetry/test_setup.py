@@ -1,0 +1,291 @@
+"""What real exporters of the installed SDK make of the aggregates."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
+from opentelemetry.sdk.metrics.export import MetricExporter, MetricExportResult, MetricsData
+from prometheus_client.core import Metric as PrometheusMetric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from prefix.errors import ConfigError
+from prefix.record import RequestRecord
+from telemetry import setup
+from telemetry.aggregate import Aggregate
+from telemetry.catalog import CATALOG, prometheus_name
+from telemetry.gauges import WorkerGauges
+from telemetry.labels import Labels
+from telemetry.setup import Exporters, create_exporters
+
+ROOT = Path(__file__).parents[2]
+
+Make = Callable[..., RequestRecord]
+Parse = Callable[[str], Iterable[PrometheusMetric]]
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+# What Prometheus 2.42 sends.
+OPENMETRICS = (
+    "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain"
+)
+GAUGES = (WorkerGauges("w1", True, 3, 2, 0.5, 4, 900), WorkerGauges("w2", False, None, None, None, 0, None))
+
+
+@pytest.fixture(autouse=True)
+def _no_otlp_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine's own OTLP settings are none of these tests' business."""
+    for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_RESOURCE_ATTRIBUTES"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def aggregate(make_record: Make) -> Aggregate:
+    """Two good requests, one without a report, one failed."""
+    aggregate = Aggregate(Labels(["chat"], models=["m1"]))
+    failed = {"status": 503, "outcome": "error", "error_type": "engine_unavailable", "cached_tokens": None}
+    for fields in ({}, {"retries": 1, "changes": 2}, {"cached_tokens": None, "route": "chat"}, failed):
+        aggregate.record(make_record(**fields))
+    return aggregate
+
+
+def samples(body: bytes, parse: Parse = parse_text) -> Samples:
+    """Name and labels to value, by a real parser."""
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in parse(body.decode())
+        for sample in family.samples
+    }
+
+
+def labels(**values: str) -> frozenset[tuple[str, str]]:
+    """Labels of a sample."""
+    return frozenset(values.items())
+
+
+TRAFFIC = labels(route="default", customer="anonymous", prompt_version="v1")
+MODEL = {"gen_ai_operation_name": "chat", "gen_ai_request_model": "m1", "route": "default"}
+
+
+@pytest.mark.parametrize(("accept", "parse"), [(None, parse_text), (OPENMETRICS, parse_openmetrics)])
+def test_scrape_has_the_exact_counts(aggregate: Aggregate, accept: str | None, parse: Parse) -> None:
+    """Both formats parse and carry the binding names, labels and exact values, without scope labels."""
+    body, _ = create_exporters(aggregate, lambda: GAUGES).prometheus(accept)
+    found = samples(body, parse)
+    assert found["prefixgate_input_tokens_total", TRAFFIC] == 2000
+    assert found["prefixgate_cached_tokens_total", TRAFFIC] == 1280
+    assert found["prefixgate_expected_cached_tokens_total", TRAFFIC] == 1408
+    assert found["prefixgate_unreported_input_tokens_total", TRAFFIC] == 1000
+    assert found["prefixgate_output_tokens_total", TRAFFIC] == 303
+    assert (
+        found["prefixgate_route_decisions_total", labels(policy="expected-ttft", reason="overlap", worker="w1")] == 4
+    )
+    assert found["prefixgate_retries_total", labels(route="default")] == 1
+    assert found["prefixgate_rewrites_total", labels(route="default")] == 2
+    assert found["gen_ai_server_time_to_first_token_seconds_count", labels(**MODEL)] == 2
+    assert found["gen_ai_server_time_to_first_token_seconds_bucket", labels(**MODEL, le="0.08")] == 0
+    assert found["gen_ai_server_time_to_first_token_seconds_bucket", labels(**MODEL, le="0.1")] == 2
+    assert found["gen_ai_client_token_usage_bucket", labels(**MODEL, gen_ai_token_type="input", le="1024.0")] == 3
+    assert found["prefixgate_worker_kv_usage", labels(worker="w1")] == 0.5
+    assert found["prefixgate_worker_up", labels(worker="w2")] == 0
+    assert ("prefixgate_worker_kv_usage", labels(worker="w2")) not in found
+    assert b"otel_scope" not in body
+
+
+def test_success_has_no_error_type(aggregate: Aggregate) -> None:
+    """Prometheus sees an absent (empty) error_type on success, so that `error_type!=""` selects failures."""
+    body, _ = create_exporters(aggregate, tuple).prometheus()
+    requests = {key: value for (name, key), value in samples(body).items() if name == "prefixgate_requests_total"}
+    default = {each["error_type"]: n for key, n in requests.items() if (each := dict(key))["route"] == "default"}
+    assert default == {"": 2, "engine_unavailable": 1}
+
+
+@pytest.mark.parametrize(("accept", "parse"), [("", parse_text), (OPENMETRICS, parse_openmetrics)])
+def test_scrape_before_the_first_request_is_valid(accept: str, parse: Parse) -> None:
+    """An idle gateway announces every metric of the catalog under its Prometheus name, with no sample yet."""
+    body, _ = create_exporters(Aggregate(Labels()), tuple).prometheus(accept)
+    assert {name for name, _ in samples(body, parse)} == {"target_info"}
+    announced = {line.split()[2] for line in body.decode().splitlines() if line.startswith("# TYPE ")}
+    names = {prometheus_name(metric) for metric in CATALOG}
+    if accept:
+        names = {name.removesuffix("_total") for name in names}
+    assert names <= announced
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        (None, "text/plain; version=0.0.4; charset=utf-8"),
+        ("", "text/plain; version=0.0.4; charset=utf-8"),
+        ("*/*", "text/plain; version=0.0.4; charset=utf-8"),
+        ("text/html,text/plain;version=1.0.0", "text/plain; version=0.0.4; charset=utf-8"),
+        (OPENMETRICS, "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        ("application/openmetrics-text;version=99.bad", "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+    ],
+)
+def test_accept_chooses_the_format(accept: str | None, content_type: str) -> None:
+    """OpenMetrics when asked for, the plain text format otherwise; never an error."""
+    assert create_exporters(Aggregate(Labels()), tuple).prometheus(accept)[1] == content_type
+
+
+def test_scrapes_repeat_and_follow(aggregate: Aggregate, make_record: Make) -> None:
+    """A scrape changes nothing, and the next one has what came since."""
+    exporters = create_exporters(aggregate, tuple)
+    first = samples(exporters.prometheus()[0])
+    assert samples(exporters.prometheus()[0]) == first
+    aggregate.record(make_record())
+    assert samples(exporters.prometheus()[0])["prefixgate_input_tokens_total", TRAFFIC] == 3000
+
+
+def test_two_gateways_share_nothing(aggregate: Aggregate) -> None:
+    """Several gateways in one process do not see each other's metrics."""
+    full, empty = create_exporters(aggregate, tuple), create_exporters(Aggregate(Labels()), tuple)
+    assert ("prefixgate_input_tokens_total", TRAFFIC) in samples(full.prometheus()[0])
+    full.shutdown()
+    assert {name for name, _ in samples(empty.prometheus()[0])} == {"target_info"}
+
+
+def test_version_is_in_target_info() -> None:
+    """The scrape says what it came from."""
+    body, _ = create_exporters(Aggregate(Labels()), tuple, version="1.2.3").prometheus()
+    ((_, info),) = samples(body)
+    assert {"service_name": "prefixgate", "service_version": "1.2.3"}.items() <= dict(info).items()
+
+
+def test_importing_the_aggregate_imports_no_sdk() -> None:
+    """The request path and `--help` never pay for the SDK."""
+    code = "import sys, telemetry.aggregate, telemetry.gauges; sys.exit('opentelemetry' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+# --- OTLP -----------------------------------------------------------------------------------------------------
+
+
+class Recorder(MetricExporter):
+    """Keeps what it is given, as it would go over the wire."""
+
+    def __init__(self, endpoint: str | None = None) -> None:
+        super().__init__()
+        self.endpoint = endpoint
+        self.sent: list[ExportMetricsServiceRequest] = []
+
+    def export(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **_: object) -> MetricExportResult:
+        wire = encode_metrics(metrics_data).SerializeToString()
+        self.sent.append(ExportMetricsServiceRequest.FromString(wire))
+        return MetricExportResult.SUCCESS
+
+    def force_flush(self, timeout_millis: float = 10_000) -> bool:
+        return True
+
+    def shutdown(self, timeout_millis: float = 30_000, **_: object) -> None:
+        pass
+
+
+def by_name(request: ExportMetricsServiceRequest) -> dict[str, Metric]:
+    """The metrics of an OTLP request."""
+    ((scope,),) = [each.scope_metrics for each in request.resource_metrics]
+    return {metric.name: metric for metric in scope.metrics}
+
+
+def test_otlp_carries_the_same_points(aggregate: Aggregate) -> None:
+    """What is pushed is cumulative, exact, and says nothing about extremes nobody kept."""
+    otlp = Recorder()
+    exporters = Exporters(aggregate.snapshot, otlp=otlp)
+    exporters.flush()
+    exporters.shutdown()
+    metrics = by_name(otlp.sent[0])
+    tokens = metrics["prefixgate.input_tokens"]
+    assert tokens.unit == "{token}"
+    assert tokens.sum.is_monotonic
+    assert tokens.sum.aggregation_temporality == 2
+    values = {tuple(a.value.string_value for a in each.attributes): each.as_int for each in tokens.sum.data_points}
+    assert values == {("default", "anonymous", "v1"): 2000, ("chat", "anonymous", "v1"): 0}
+    assert all(each.start_time_unix_nano < each.time_unix_nano for each in tokens.sum.data_points)
+    attributes = [{a.key for a in each.attributes} for each in metrics["prefixgate.requests"].sum.data_points]
+    assert [each for each in attributes if "error.type" in each] == [
+        {"route", "customer", "outcome", "error.type", "status_class"}
+    ]
+    ttft = metrics["gen_ai.server.time_to_first_token"].histogram.data_points[0]
+    assert (ttft.count, ttft.sum, sum(ttft.bucket_counts)) == (2, 0.2, 2)
+    assert len(ttft.bucket_counts) == len(ttft.explicit_bounds) + 1
+    assert not ttft.HasField("min")
+    assert not ttft.HasField("max")
+
+
+def test_shutdown_pushes_the_last_values(aggregate: Aggregate) -> None:
+    """What was counted since the last push is not lost."""
+    otlp = Recorder()
+    Exporters(aggregate.snapshot, otlp=otlp).shutdown()
+    assert len(otlp.sent) == 1
+
+
+def test_nothing_is_pushed_unless_configured(aggregate: Aggregate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without endpoint and variables the OTLP exporter is not even looked for."""
+    monkeypatch.setattr(setup, "entry_points", lambda **_: pytest.fail("looked for an exporter"))
+    exporters = create_exporters(aggregate, tuple)
+    exporters.flush()
+    exporters.shutdown()
+
+
+class Installed:
+    """An entry point whose exporter is `Recorder`."""
+
+    def __init__(self) -> None:
+        self.made: list[Recorder] = []
+
+    def load(self) -> Callable[..., Recorder]:
+        def make(endpoint: str | None) -> Recorder:
+            self.made.append(Recorder(endpoint))
+            return self.made[-1]
+
+        return make
+
+
+@pytest.mark.parametrize(
+    ("argument", "variable", "endpoint"),
+    [
+        ("http://collector:4318", None, "http://collector:4318/v1/metrics"),
+        ("http://collector:4318/", "http://elsewhere:4318", "http://collector:4318/v1/metrics"),
+        (None, "http://elsewhere:4318", None),
+    ],
+)
+def test_endpoint_by_argument_or_variable(
+    aggregate: Aggregate,
+    monkeypatch: pytest.MonkeyPatch,
+    argument: str | None,
+    variable: str | None,
+    endpoint: str | None,
+) -> None:
+    """An argument is a base URL and wins; a variable is left to the exporter, which knows its whole family."""
+    if variable is not None:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", variable)
+    installed = Installed()
+    monkeypatch.setattr(setup, "entry_points", lambda **_: [installed])
+    exporters = create_exporters(aggregate, lambda: GAUGES, otlp_endpoint=argument)
+    exporters.flush()
+    exporters.shutdown()
+    (exporter,) = installed.made
+    assert exporter.endpoint == endpoint
+    assert {metric.name for metric in CATALOG} == set(by_name(exporter.sent[0]))
+
+
+def test_endpoint_without_the_package_is_an_error(aggregate: Aggregate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endpoint given on purpose that cannot be served says what to install."""
+    monkeypatch.setattr(setup, "entry_points", lambda **_: [])
+    with pytest.raises(ConfigError, match="pip install opentelemetry-exporter-otlp-proto-http"):
+        create_exporters(aggregate, tuple, otlp_endpoint="http://collector:4318")
+
+
+def test_variable_without_the_package_is_a_warning(
+    aggregate: Aggregate, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A variable that a cluster sets for everyone does not stop the gateway, but it is said."""
+    monkeypatch.setattr(setup, "entry_points", lambda **_: [])
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318")
+    exporters = create_exporters(aggregate, tuple)
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT is set but metrics are not pushed" in caplog.text
+    exporters.shutdown()
