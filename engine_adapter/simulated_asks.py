@@ -2,7 +2,7 @@
 
 One idea: the three APIs become one `Ask`: prompts as keys of prefix.radix, how many answers each, how they are
 sent. Error statuses and shapes were taken from the running engine. Extension field: `simulated_output_ids`, a
-list of token ids, forces the output (max_tokens still cuts it).
+list of token ids (with several prompts: a list of such lists), forces the output; max_tokens still cuts it.
 """
 
 from collections.abc import Hashable, Sequence
@@ -39,21 +39,33 @@ class Refusal(EngineError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """One prompt of a request. max_tokens: the limit asked for. forced: its output. echo: text before the output."""
+
+    key: bytes
+    namespace: Hashable
+    max_tokens: int | None
+    forced: Sequence[int] | None
+    echo: str
+
+    @property
+    def tokens(self) -> int:
+        """Its length."""
+        return token_count(self.key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """One HTTP request, read. keys, namespaces, echoes: one a prompt. batch: /generate answers with a list."""
+    """One HTTP request, read: n answers to each prompt. batch: /generate answers with a list."""
 
     api: Api
     model: str
-    keys: Sequence[bytes]
-    namespaces: Sequence[Hashable]
-    echoes: Sequence[str]
+    prompts: Sequence[Prompt]
     batch: bool
     n: int
-    max_tokens: int | None
     stream: bool
     include_usage: bool
     continuous_usage: bool
-    forced: Sequence[int] | None
 
 
 class _StreamOptions(msgspec.Struct):
@@ -78,7 +90,7 @@ class _Common(msgspec.Struct, kw_only=True):
     extra_key: str | list[str | None] | None = None
     cache_salt: str | list[str | None] | None = None
     lora_path: str | list[str | None] | None = None
-    simulated_output_ids: list[int] | None = None
+    simulated_output_ids: list[Any] | None = None
 
 
 class _Chat(_Common, kw_only=True):
@@ -95,7 +107,7 @@ class _Completion(_Common, kw_only=True):
 class _Generate(_Common, kw_only=True):
     text: str | list[str] | None = None
     input_ids: list[Any] | None = None
-    sampling_params: _Sampling | None = None
+    sampling_params: _Sampling | list[_Sampling] | None = None
 
 
 _Body = TypeVar("_Body", bound=_Common)
@@ -112,21 +124,21 @@ def read_ask(api: Api, body: bytes) -> Ask:
 
 def check_lengths(ask: Ask, context_tokens: int) -> None:
     """Refuse a prompt that the context has no room for, alone or with the output asked for."""
-    for key in ask.keys:
-        prompt = token_count(key)
-        if prompt >= context_tokens:
+    for prompt in ask.prompts:
+        if prompt.tokens >= context_tokens:
             raise Refusal(
                 ask.api,
-                f"The input ({prompt} tokens) is longer than the model's context length ({context_tokens} tokens).",
+                f"The input ({prompt.tokens} tokens) is longer than the model's context length "
+                f"({context_tokens} tokens).",
             )
-        output = ask.max_tokens or 0
-        if prompt + output > context_tokens:
+        output = prompt.max_tokens or 0
+        if prompt.tokens + output > context_tokens:
             raise Refusal(
                 ask.api,
                 f"Requested token count exceeds the model's maximum context length of {context_tokens} tokens. "
-                f"You requested a total of {prompt + output} tokens: {prompt} tokens from the input messages and "
-                f"{output} tokens for the completion. Please reduce the number of tokens in the input messages or "
-                "the completion to fit within the limit.",
+                f"You requested a total of {prompt.tokens + output} tokens: {prompt.tokens} tokens from the input "
+                f"messages and {output} tokens for the completion. Please reduce the number of tokens in the input "
+                "messages or the completion to fit within the limit.",
             )
 
 
@@ -147,15 +159,17 @@ def _chat(body: _Chat) -> Ask:
         if not isinstance(content, str | list | None):
             raise Refusal("chat", "1 validation error:\n  'content' is no text", kind="Bad Request")
     tools = render_tools(body.tools or [], body.tool_choice)
-    return _ask("chat", body, [render_chat(body.messages, tools)], [""])
+    return _ask("chat", body, [render_chat(body.messages, tools)], [_limit(body)])
 
 
 def _completion(body: _Completion) -> Ask:
     if not body.prompt:
         raise Refusal("completion", "Prompt cannot be empty")
-    prompts = [body.prompt] if isinstance(body.prompt, str) or isinstance(body.prompt[0], int) else body.prompt
+    prompts = [body.prompt] if _single(body.prompt) else body.prompt
     echoes = [prompt if body.echo and isinstance(prompt, str) else "" for prompt in prompts]
-    return _ask("completion", body, [_prompt_key("completion", prompt) for prompt in prompts], echoes)
+    keys = [_prompt_key("completion", prompt) for prompt in prompts]
+    limit = _limit(body)
+    return _ask("completion", body, keys, [16 if limit is None else limit] * len(keys), echoes)
 
 
 def _generate(body: _Generate) -> Ask:
@@ -164,58 +178,92 @@ def _generate(body: _Generate) -> Ask:
         raise Refusal("generate", "Either text, input_ids or input_embeds should be provided.")
     if not given:
         raise Refusal("generate", "Prompt cannot be empty")
-    one = isinstance(given, str) or isinstance(given[0], int)
+    prompts = [given] if _single(given) else given
     sampling = body.sampling_params or _Sampling()
-    body.n, body.max_tokens, body.temperature = sampling.n, sampling.max_new_tokens, sampling.temperature
-    prompts = [given] if one else given
+    each = sampling if isinstance(sampling, list) else [sampling] * len(prompts)
+    if len(each) != len(prompts):
+        raise Refusal("generate", "sampling_params is a list of another length than the prompts")
+    body.n, body.temperature = each[0].n, each[0].temperature
     keys = [_prompt_key("generate", prompt) for prompt in prompts]
-    return _ask("generate", body, keys, [""] * len(keys), batch=not one or (sampling.n or 1) > 1)
+    batch = not _single(given) or (body.n or 1) > 1
+    return _ask("generate", body, keys, [sampling.max_new_tokens for sampling in each], batch=batch)
+
+
+def _single(given: str | Sequence[object]) -> bool:
+    return isinstance(given, str) or isinstance(given[0], int)
+
+
+def _limit(body: _Common) -> int | None:
+    return body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
 
 
 def _prompt_key(api: Api, prompt: object) -> bytes:
     if isinstance(prompt, str) and prompt:
         return encode(prompt)
-    if isinstance(prompt, list) and prompt and all(isinstance(token, int) for token in prompt):
-        try:
-            return token_key(prompt)
-        except OverflowError as error:
-            raise Refusal(api, "token ids are 32-bit numbers") from error
+    if isinstance(prompt, list) and prompt and _are_tokens(prompt):
+        return token_key(prompt)
     raise Refusal(api, "A prompt is a non-empty text or a list of token ids")
 
 
-def _ask(api: Api, body: _Common, keys: list[bytes], echoes: list[str], *, batch: bool = False) -> Ask:
+def _are_tokens(ids: list[object]) -> bool:
+    return all(isinstance(token, int) and 0 <= token < 2**31 for token in ids)
+
+
+def _ask(
+    api: Api,
+    body: _Common,
+    keys: Sequence[bytes],
+    limits: Sequence[int | None],
+    echoes: Sequence[str] = (),
+    *,
+    batch: bool = False,
+) -> Ask:
     options = body.stream_options or _StreamOptions()
-    max_tokens = body.max_completion_tokens if body.max_completion_tokens is not None else body.max_tokens
-    if api == "completion" and max_tokens is None:
-        max_tokens = 16
-    if max_tokens is not None and max_tokens < 0:
-        raise Refusal(api, f"max_new_tokens must be at least 0, got {max_tokens}.")
-    if body.temperature is not None and body.temperature < 0:
-        raise Refusal(api, f"temperature must be a non-negative finite number, got {body.temperature}.")
     n = 1 if body.n is None else body.n
     if n < 1:
         raise Refusal(api, f"n must be at least 1, got {n}.")
+    if body.temperature is not None and body.temperature < 0:
+        raise Refusal(api, f"temperature must be a non-negative finite number, got {body.temperature}.")
+    for limit in limits:
+        if limit is not None and limit < 0:
+            raise Refusal(api, f"max_new_tokens must be at least 0, got {limit}.")
     return Ask(
         api=api,
         model=body.model,
-        keys=keys,
-        namespaces=[_namespace(body, index) for index in range(len(keys))],
-        echoes=echoes,
+        prompts=[
+            Prompt(
+                key=key,
+                namespace=_namespace(body, index),
+                max_tokens=limits[index],
+                forced=_forced(api, body.simulated_output_ids, index, len(keys)),
+                echo=echoes[index] if echoes else "",
+            )
+            for index, key in enumerate(keys)
+        ],
         batch=batch,
         n=n,
-        max_tokens=max_tokens,
         stream=bool(body.stream),
         include_usage=bool(options.include_usage),
         continuous_usage=bool(options.continuous_usage_stats),
-        forced=body.simulated_output_ids,
     )
+
+
+def _forced(api: Api, ids: list[Any] | None, index: int, prompts: int) -> Sequence[int] | None:
+    if ids is None:
+        return None
+    own = ids[index] if len(ids) == prompts and all(isinstance(each, list) for each in ids) else ids
+    if not _are_tokens(own):
+        raise Refusal(api, "simulated_output_ids is a list of token ids, or one list for each prompt")
+    return own
 
 
 def _namespace(body: _Common, index: int) -> Hashable:
     """Adapter, extra key and salt, each in a place of its own; None when there is none of them."""
-
-    def pick(value: str | list[str | None] | None) -> str | None:
-        return (value[index] if index < len(value) else None) if isinstance(value, list) else value
-
-    space = (pick(body.lora_path), pick(body.extra_key), pick(body.cache_salt) or None)
+    space = (_nth(body.lora_path, index), _nth(body.extra_key, index), _nth(body.cache_salt, index) or None)
     return None if space == (None, None, None) else space
+
+
+def _nth(value: str | list[str | None] | None, index: int) -> str | None:
+    if isinstance(value, list):
+        return value[index] if index < len(value) else None
+    return value

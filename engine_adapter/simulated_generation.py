@@ -14,10 +14,10 @@ from aiohttp import web
 
 from engine_adapter.engine_request import EngineConfig, EngineRequest, Report
 from engine_adapter.simulated_answers import Choice, StreamWriter, answer
-from engine_adapter.simulated_asks import Api, Ask, Refusal, check_lengths, read_ask
+from engine_adapter.simulated_asks import Api, Ask, Prompt, Refusal, check_lengths, read_ask
 from engine_adapter.simulated_driver import EngineDriver
 from engine_adapter.simulated_status import Totals
-from engine_adapter.simulated_text import invent_output, natural_length, token_count
+from engine_adapter.simulated_text import invent_output, natural_length
 from prefix.errors import EngineError
 from prefix.radix import token_key
 
@@ -115,11 +115,10 @@ class Generation:
     async def _answer(self, http: web.Request, ask: Ask) -> web.StreamResponse:
         try:
             if ask.n > 1:  # as SGLang does it: the shared prompt first, so that no choice computes it
-                with self._flight(
-                    [self._choice(ask, index, 0, output=0) for index in range(len(ask.keys))]
-                ) as flight:
+                with self._flight([self._choice(ask, prompt, 0, limit=0) for prompt in ask.prompts]) as flight:
                     await flight.land()
-            choices = [self._choice(ask, index // ask.n, index) for index in range(len(ask.keys) * ask.n)]
+            asked = [(prompt, prompt.max_tokens) for prompt in ask.prompts for _ in range(ask.n)]
+            choices = [self._choice(ask, prompt, index, limit=limit) for index, (prompt, limit) in enumerate(asked)]
             with self._flight(choices) as flight:
                 if ask.stream:
                     return await self._stream(http, ask, choices, flight)
@@ -133,22 +132,20 @@ class Generation:
     def _flight(self, choices: Sequence[Choice]) -> Flight:
         return Flight(self.driver, self.totals, choices)
 
-    def _choice(self, ask: Ask, prompt: int, index: int, *, output: int | None = None) -> Choice:
-        key = ask.keys[prompt]
-        limit = ask.max_tokens if output is None else output
-        wanted = len(ask.forced) if ask.forced is not None else limit
-        length = natural_length(key) if wanted is None else wanted
+    def _choice(self, ask: Ask, prompt: Prompt, index: int, *, limit: int | None) -> Choice:
+        wanted = len(prompt.forced) if prompt.forced is not None else limit
+        length = natural_length(prompt.key) if wanted is None else wanted
         count = length if limit is None else min(length, limit)
-        tokens = ask.forced[:count] if ask.forced is not None else invent_output(key, count)
+        tokens = invent_output(prompt.key, count) if prompt.forced is None else prompt.forced[:count]
         request = EngineRequest(
-            key=key + token_key(tokens),
-            prompt_tokens=token_count(key),
+            key=prompt.key + token_key(tokens),
+            prompt_tokens=prompt.tokens,
             output_tokens=count,
             max_output_tokens=self.config.context_tokens if limit is None else limit,
-            namespace=ask.namespaces[prompt],
+            namespace=prompt.namespace,
             report_every=self.stream_interval if ask.stream else 0,
         )
-        return Choice(request, index, tokens, limit is None or length < limit, ask.echoes[prompt])
+        return Choice(request, index, tokens, limit is None or length < limit, prompt.echo)
 
     # ------------------------------------------------------------------ streams
 

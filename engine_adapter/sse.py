@@ -3,8 +3,8 @@
 One idea: forwarding and reading are separate. `feed` hands back the very chunk it was given (but for the usage
 chunk a client did not ask for, see usage_filter) and only keeps it; events are parsed in `close`, from the end
 of the stream backwards as far as needed. So a stream costs a list append per chunk, and memory is bounded:
-once RETAINED bytes are held, all but the whole events in the last RETAINED / 2 bytes are dropped. With
-`keep_text`, or when several choices share the stream (their ends can lie far apart), they are read first.
+once RETAINED bytes are held, all but the whole events in the last RETAINED / 2 bytes are dropped, the last few
+of them read. With `keep_text`, or when several choices share the stream (their ends can lie far apart), all are.
 An event of more than EVENT_BYTES is forwarded and not read: its text and usage are unknown.
 
 A stream that starts with the magic of gzip is opaque: forwarded, never read, and `ok`, because its end shows
@@ -148,28 +148,33 @@ class StreamTap:
         if len(rest) > EVENT_BYTES:
             rest = b""
         self._parts[:] = [rest]
-        self._held, self._limit = len(rest), max(RETAINED, 2 * len(rest))
+        self._held, self._limit = len(rest), max(RETAINED, min(2 * len(rest), EVENT_BYTES))
 
     def _unread(self, data: bytes) -> bytes:
         self._reads = self._reads or any(data.find(mark) >= 0 for mark in _SEVERAL[self._api])
-        if not self._reads:
-            return _last_events(data)
-        cut = events.last_end(data)
-        self._read(data[:cut])
-        return data[cut:]
+        if self._reads:
+            cut = events.last_end(data)
+            self._read(data[:cut])
+            return data[cut:]
+        rest = _last_events(data)
+        self._read_last(data[: len(data) - len(rest)], self._answer)  # they may end what a long event follows
+        return rest
 
     def _read_rest(self) -> Answer:
         if self._opaque:
             return self._answer
         data = events.with_line_feeds(b"".join(self._parts))
         if not self._reads and not _mentions_error(data):
-            last = Answer(keep_text=False)
-            for event in data.rsplit(b"\n\n", _LAST_EVENTS + 1)[-_LAST_EVENTS - 1 :]:
-                read(last, event, READERS[self._api])
+            last = self._read_last(data, Answer(keep_text=False))
             if last.settled:
                 return last
         self._read(data)
         return self._answer
+
+    def _read_last(self, data: bytes, answer: Answer) -> Answer:
+        for event in data.rsplit(b"\n\n", _LAST_EVENTS + 1)[-_LAST_EVENTS - 1 :]:
+            read(answer, event, READERS[self._api])
+        return answer
 
     def _read(self, data: bytes) -> None:
         for event in data.split(b"\n\n"):

@@ -5,8 +5,8 @@ withheld exactly when it is usage and nothing else (`choices` empty, `usage` an 
 byte passes unchanged, and the bytes that pass do not depend on where the stream was cut (cases 45 and 51).
 
 Most events are never parsed: without the bytes `usage"`, or with null behind them, there is nothing to judge.
-(JSON would allow escapes in that key; no serializer writes them for ASCII letters.) Line ends in front of an
-event belong to nobody and pass.
+(JSON would allow escapes in that key; no serializer writes them for ASCII letters.) Line ends and a byte order
+mark in front of an event belong to nobody and pass.
 """
 
 import re
@@ -18,6 +18,7 @@ EVENT_BYTES = 1 << 20  # a longer event passes unseen
 
 _KEY = b'usage"'
 _KEY_IN_USE = re.compile(rb'usage"(?!\s*:\s*null)')
+_IN_FRONT = b"\r\n\xef\xbb\xbf"
 _END_BYTES = 3  # of an event's end, that may already be here without its last byte
 
 
@@ -38,12 +39,12 @@ class UsageFilter:
         held += chunk
         end = events.last_end(held, start)
         if not end:
-            return self._give_up() if len(held) > EVENT_BYTES or self._oversize else b""
+            return self._give_up() if self._oversize or _too_long(held) else b""
         whole = bytes(held[:end])
         del held[:end]
         if self._oversize or _may_be_usage(whole):
             whole = b"".join(self._passing(whole))
-        return whole + self._give_up() if len(held) > EVENT_BYTES else whole
+        return whole + self._give_up() if _too_long(held) else whole
 
     def close(self) -> bytes:
         rest = bytes(self._held)
@@ -52,7 +53,7 @@ class UsageFilter:
 
     def _passing(self, whole: bytes) -> Iterator[bytes]:
         for event in events.split(whole):
-            passing = event if self._oversize or len(event) > EVENT_BYTES else _without_usage(event)
+            passing = event if self._oversize or _too_long(event) else _without_usage(event)
             self._oversize = False
             yield passing
         if not self._held and event.endswith(b"\r"):
@@ -66,18 +67,24 @@ class UsageFilter:
         return passing
 
 
+def _too_long(event: bytes | bytearray) -> bool:
+    """Measured without line ends, of which a cut can leave one more or less."""
+    return len(event) > EVENT_BYTES and len(event.strip(b"\r\n")) > EVENT_BYTES
+
+
 def _may_be_usage(data: bytes) -> bool:
     at = data.find(_KEY)
     return at >= 0 and _KEY_IN_USE.search(data, at) is not None
 
 
 def _without_usage(event: bytes) -> bytes:
-    """The event, or only the line ends in front of it when it is nothing but usage."""
+    """The event, or only what is in front of it when it is nothing but usage."""
     if not _may_be_usage(event):
         return event
-    payload = events.decode(events.parse(events.with_line_feeds(event.lstrip(b"\r\n")))[1])
+    own = event.lstrip(_IN_FRONT)
+    payload = events.decode(events.parse(events.with_line_feeds(own))[1])
     if not isinstance(payload, dict) or payload.get("choices") or payload.get("error"):
         return event
     if not isinstance(payload.get("usage"), dict):
         return event
-    return event[: len(event) - len(event.lstrip(b"\r\n"))]
+    return event[: len(event) - len(own)]

@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable
 from engine_adapter.engine import Engine, State, next_state
 from engine_adapter.sglang import SGLang
 from gateway.config import Config
-from gateway.upstream import EngineFault, Upstream
+from gateway.http1 import EngineFault
+from gateway.upstream import Upstream
 from gateway.workers import Worker, Workers
 from prefix.errors import EngineError
 
@@ -64,6 +65,7 @@ class Health:
         """Stop watching and take the worker out. Raises Refusal `worker_not_found`."""
         worker = self._workers.remove(name)
         self._stop(worker.id)
+        self._upstream.forget(worker.url)
         return worker
 
     def configure(self, config: Config) -> None:
@@ -110,7 +112,7 @@ class Health:
 
     async def _health_status(self, worker: Worker) -> tuple[int | None, str | None]:
         try:
-            status, _ = await self._upstream.get(worker.url + worker.engine.health_path, timeout_s=_HEALTH_TIMEOUT_S)
+            status, _ = await self._upstream.get(worker.url, worker.engine.health_path, timeout_s=_HEALTH_TIMEOUT_S)
         except EngineFault as fault:
             return None, str(fault)
         return status, None if status == 200 else f"health check answered {status}"
@@ -164,7 +166,7 @@ class Health:
         """The answer at the first of `paths` that is not a 404. Raises EngineError."""
         status = 404
         for path in paths:
-            status, answer = await self._upstream.get(worker.url + path, timeout_s=_ASK_TIMEOUT_S)
+            status, answer = await self._upstream.get(worker.url, path, timeout_s=_ASK_TIMEOUT_S)
             if status == 200:
                 return answer
             if status != 404:

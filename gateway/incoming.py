@@ -32,7 +32,7 @@ class Incoming(NamedTuple):
 
     path: str
     query: bytes
-    headers: list[tuple[str, str]]
+    headers: list[tuple[bytes, bytes]]
     own: dict[bytes, bytes]
     authorization: bytes | None
     request_id: bytes | None
@@ -44,7 +44,7 @@ async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
 
     Raises Refusal `body_too_large` or `unsupported_encoding`, and ClientGone.
     """
-    headers: list[tuple[str, str]] = [("accept-encoding", "identity")]
+    headers: list[tuple[bytes, bytes]] = [(b"accept-encoding", b"identity")]
     own: dict[bytes, bytes] = {}
     authorization: bytes | None = None
     request_id: bytes | None = None
@@ -62,16 +62,15 @@ async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
         elif name == b"x-request-id":
             request_id = value
         if name not in _DROPPED and name not in named:
-            headers.append((name.decode("latin-1"), value.decode("latin-1")))
+            headers.append((name, value))
     body = await _read_body(receive, limit)
     return Incoming(scope["path"], scope["query_string"], headers, own, authorization, request_id, body)
 
 
 def response_headers(raw: RawHeaders) -> list[tuple[bytes, bytes]]:
-    """The end-to-end headers of an engine's response, in lower case, in order."""
-    lower = [(name.lower(), value) for name, value in raw]
-    named = _named_by_connection(lower)
-    return [(name, value) for name, value in lower if name not in _HOP and name not in named]
+    """The end-to-end headers of an engine's response, in order. Names are lower case."""
+    named = _named_by_connection(raw)
+    return [(name, value) for name, value in raw if name not in _HOP and name not in named]
 
 
 def _named_by_connection(headers: RawHeaders) -> frozenset[bytes]:

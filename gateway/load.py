@@ -139,6 +139,10 @@ class WorkerLoad:
         free = (capacity * self.scale - self.in_flight * mean_output) / block_tokens
         return max(0, int(free) - self.index.pinned)
 
+    def trim(self, mean_output: float, block_tokens: float) -> None:
+        """Let the index evict what the worker has no room for."""
+        self.index.trim(self.room_blocks(mean_output, block_tokens))
+
     def full(self, mean_output: float, block_tokens: float) -> bool:
         """Whether the index evicts, so that more than predicted means a larger capacity than believed."""
         return self.index.cached >= 0.9 * self.room_blocks(mean_output, block_tokens)

@@ -14,21 +14,24 @@ from engine_adapter.sse import StreamTap
 from gateway.config import Config
 from gateway.errors import Refusal
 from gateway.exchange import Exchange
+from gateway.http1 import EngineFault, FaultKind
 from gateway.identity import Caller, KeyRing
 from gateway.incoming import ClientGone, Incoming, Receive, Scope, Send, read_request, response_headers
 from gateway.prepare import GENERATE, Prepared, Preparer
-from gateway.relay import Broken, read_chunk, relay_stream, relay_whole, usage_of
-from gateway.upstream import EngineFault, FaultKind, Response, Upstream
+from gateway.relay import Broken, relay_stream, relay_whole, usage_of
+from gateway.upstream import Response, Upstream
 from gateway.workers import Worker, Workers
 from prefix.record import RequestRecord
 
 _CODES: dict[FaultKind, str] = {
     "refused": "no_engine",
+    "unavailable": "no_engine",
     "unreachable": "no_engine",
     "disconnected": "engine_disconnected",
     "timeout": "engine_timeout",
     "invalid": "engine_answer_invalid",
 }
+_RETRY: frozenset[FaultKind] = frozenset(("refused", "unreachable", "unavailable", "disconnected"))
 _RETRY_STATUS = frozenset((502, 503))
 
 
@@ -94,29 +97,28 @@ class Proxy:
     ) -> None:
         """Try workers until one answers; nothing has been sent to the client before that."""
         left = self._config.max_attempts
-        again: Worker | None = None  # a pooled connection may have been closed under us: once on the same worker
         tried: set[str] = set()
         while True:
+            worker = self._place(exchange, prepared, prepared.group.ready - tried)
+            tried.add(worker.id)
             left -= 1
-            worker = self._place(exchange, prepared, {again.id} if again else prepared.group.ready - tried)
+            last = left <= 0 or not prepared.group.ready - tried
             try:
                 body, hide = prepared.for_engine(worker.engine)
                 exchange.dispatched = exchange.dispatched or self._now()
-                response, first = await self._ask(worker, incoming, body)
-                if response.status in _RETRY_STATUS and left > 0 and prepared.group.ready - tried - {worker.id}:
-                    response.close()
-                    raise EngineFault("unreachable", f"answered {response.status}")
+                response, first = await self._ask(worker, incoming, body, last=last)
                 await send(_start(exchange, response, trusted=caller.trusted))
                 await self._relay(exchange, worker, response, first, send, hide=hide)
                 return
             except EngineFault as error:
-                self._failed(exchange, worker, error)
+                exchange.outcome, exchange.error_type = "error", _CODES[error.kind]
+                self._suspect(worker, error)
                 if isinstance(error, Broken):
                     return
-                again = worker if error.kind == "disconnected" and again is None and worker.id not in tried else None
-                tried.add(worker.id)
-                if left <= 0 or error.kind in ("timeout", "invalid") or not (again or prepared.group.ready - tried):
+                if last or error.kind not in _RETRY:
                     raise Refusal(_CODES[error.kind], f"worker {worker.id}: {error}") from error
+                if error.kind == "disconnected":
+                    left = 1  # it may be the request that ends engines: one more may see it, not all of them
                 exchange.retries += 1
             finally:
                 self._release(exchange, worker)
@@ -137,13 +139,15 @@ class Proxy:
         exchange.route, exchange.worker = route, worker
         return worker
 
-    async def _ask(self, worker: Worker, incoming: Incoming, body: bytes) -> tuple[Response, bytes]:
-        """Send the request; the response and its first bytes. Raises EngineFault."""
+    async def _ask(self, worker: Worker, incoming: Incoming, body: bytes, *, last: bool) -> tuple[Response, bytes]:
+        """Send the request; the response and its first bytes. Raises EngineFault, for 502 and 503 unless `last`."""
         path = incoming.path if not incoming.query else f"{incoming.path}?{incoming.query.decode('latin-1')}"
-        headers = incoming.headers if self._keys.open else [h for h in incoming.headers if h[0] != "authorization"]
+        headers = incoming.headers if self._keys.open else [h for h in incoming.headers if h[0] != b"authorization"]
         response = await self._upstream.post(worker.url, path, headers, body)
         try:
-            return response, await read_chunk(response)
+            if response.status in _RETRY_STATUS and not last:
+                raise EngineFault("unavailable", f"answered {response.status}")
+            return response, await response.read()
         except BaseException:
             response.close()
             raise
@@ -153,7 +157,7 @@ class Proxy:
     ) -> None:
         exchange.status = response.status
         try:
-            if response.status == 200 and response.content_type == "text/event-stream":
+            if response.status == 200 and response.content_type == b"text/event-stream":
                 await self._stream(exchange, worker, response, first, send, hide=hide)
                 return
             exchange.streamed = False
@@ -163,10 +167,7 @@ class Proxy:
             else:
                 exchange.outcome, exchange.error_type = "error", str(response.status)
         finally:
-            if response.content.at_eof():
-                response.release()
-            else:
-                response.close()
+            response.close()
 
     async def _stream(
         self, exchange: Exchange, worker: Worker, response: Response, first: bytes, send: Send, *, hide: bool
@@ -181,10 +182,6 @@ class Proxy:
         exchange.usage, exchange.outcome = result.usage, result.outcome
         if result.outcome != "ok":
             exchange.error_type = "stream_broken" if result.outcome == "truncated" else "engine_error"
-
-    def _failed(self, exchange: Exchange, worker: Worker, error: EngineFault) -> None:
-        exchange.outcome, exchange.error_type = "error", _CODES[error.kind]
-        self._suspect(worker, error)
 
     def _release(self, exchange: Exchange, worker: Worker) -> None:
         """The placement is over, however it ended: free its load, correct the index by what was reported."""
@@ -208,7 +205,7 @@ async def _until_gone(receive: Receive) -> None:
 
 
 def _start(exchange: Exchange, response: Response, *, trusted: bool) -> dict[str, object]:
-    headers = response_headers(response.raw_headers)
+    headers = response_headers(response.headers)
     headers += _own_headers(exchange)
     if trusted and exchange.worker is not None and exchange.route is not None:
         headers.append((b"x-prefixgate-worker", exchange.worker.id.encode()))

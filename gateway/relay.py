@@ -11,8 +11,9 @@ import msgspec
 from engine_adapter.sse import StreamResult, StreamTap
 from engine_adapter.usage import Usage, parse_usage
 from gateway.errors import Refusal
+from gateway.http1 import EngineFault
 from gateway.incoming import Send
-from gateway.upstream import CLIENT_ERRORS, EngineFault, Response, fault
+from gateway.upstream import Response
 
 _MAX_KEPT = 4 << 20
 """Bytes of a whole (not streamed) answer kept to read its usage; beyond it usage is unknown."""
@@ -32,14 +33,6 @@ class Broken(EngineFault):
     """The engine's answer ended before its end, after bytes had been forwarded."""
 
 
-async def read_chunk(response: Response) -> bytes:
-    """The next bytes of the answer, b"" at its end. Raises EngineFault."""
-    try:
-        return await response.content.readany()
-    except CLIENT_ERRORS as error:
-        raise fault(error) from error
-
-
 async def relay_stream(
     response: Response, first: bytes, send: Send, tap: StreamTap, on_content: Callable[[], None]
 ) -> StreamResult:
@@ -57,7 +50,7 @@ async def relay_stream(
             waiting = False
             on_content()
         try:
-            chunk = await read_chunk(response)
+            chunk = await response.read()
         except EngineFault:
             break
     result = tap.close()
@@ -71,15 +64,16 @@ async def relay_whole(response: Response, first: bytes, send: Send) -> bytes | N
     """Forward a whole answer; returns its bytes (None when it is too large to keep). Raises Broken."""
     kept: list[bytes] | None = [first]
     size, chunk = len(first), first
-    while chunk and not response.content.at_eof():
+    while chunk and not response.at_end:
         await send({"type": "http.response.body", "body": chunk, "more_body": True})
         try:
-            chunk = await read_chunk(response)
+            chunk = await response.read()
         except EngineFault as error:
             raise Broken(error.kind, str(error)) from error
         size += len(chunk)
         if kept is not None:
-            kept = [*kept, chunk] if size <= _MAX_KEPT else None
+            kept.append(chunk)
+            kept = kept if size <= _MAX_KEPT else None
     await send({"type": "http.response.body", "body": chunk, "more_body": False})
     return None if kept is None else b"".join(kept)
 

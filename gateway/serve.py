@@ -35,6 +35,7 @@ def run(config: Config, reload: Callable[[], Config]) -> None:
             interface="asgi3",
             access_log=False,
             log_level=logging.CRITICAL,
+            proxy_headers=False,
             server_header=False,
             date_header=False,
             timeout_keep_alive=75,

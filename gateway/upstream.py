@@ -1,93 +1,194 @@
-"""The way to the engines: one pooled HTTP/1.1 client, and its errors translated by a table.
+"""The way to the engines: pooled connections, and what went wrong in the words of one table.
 
-Connections idle less long than the engines keep them, so a pooled one is rarely closed under us; when it is,
-the fault says whether any byte of the answer had arrived. Bodies are never decompressed: bytes pass as they came.
+Connections idle less long than the engines keep them, so a pooled one is rarely closed under us. When it is, and no
+byte of the answer had arrived, the request goes once more over a fresh connection to the same worker: the engine
+has not seen it (case 54).
 """
 
+import asyncio
+import ssl
 from collections.abc import Iterable
-from typing import Literal
-
-import aiohttp
-from multidict import CIMultiDict
-from yarl import URL
+from urllib.parse import urlsplit
 
 from gateway.config import Config
-from prefix.errors import EngineError
+from gateway.http1 import Connection, EngineFault, FaultKind
 
-FaultKind = Literal["refused", "unreachable", "disconnected", "timeout", "invalid"]
-
-_FAULTS: tuple[tuple[type[BaseException], FaultKind], ...] = (
-    (aiohttp.ConnectionTimeoutError, "unreachable"),
-    (aiohttp.ClientConnectorError, "unreachable"),
-    (aiohttp.ServerTimeoutError, "timeout"),
-    (aiohttp.ServerDisconnectedError, "disconnected"),
-    (aiohttp.ClientOSError, "disconnected"),
-    (aiohttp.ClientPayloadError, "disconnected"),
-    (aiohttp.ClientError, "invalid"),
-    (TimeoutError, "timeout"),
-    (OSError, "disconnected"),
+_TICK_S = 0.5
+_CONNECT_FAULTS: tuple[tuple[type[OSError], FaultKind], ...] = (
+    (ConnectionRefusedError, "refused"),
+    (TimeoutError, "unreachable"),
+    (OSError, "unreachable"),
 )
-CLIENT_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
-"""What the client library raises; `fault` gives each its kind. The most specific entry of the table wins."""
-
-Response = aiohttp.ClientResponse
 
 
-class EngineFault(EngineError):
-    """The engine did not answer, or not to the end. kind: in which way (refused: nobody listens there)."""
+class Response:
+    """An engine's answer: status and headers (lower-case names) at once, the body by `read` as it arrives."""
 
-    def __init__(self, kind: FaultKind, detail: str) -> None:
-        super().__init__(detail)
-        self.kind = kind
+    __slots__ = ("_connection", "_pool", "_timeout", "headers", "status")
+
+    def __init__(self, pool: "_Pool", connection: Connection, timeout_s: float) -> None:
+        self._pool = pool
+        self._connection = connection
+        self._timeout = timeout_s
+        self.status = connection.status
+        self.headers = connection.headers
+
+    @property
+    def content_type(self) -> bytes:
+        """The media type without parameters, lower case; b"" when there is none."""
+        value = next((value for name, value in self.headers if name == b"content-type"), b"")
+        return value.partition(b";")[0].strip().lower()
+
+    @property
+    def at_end(self) -> bool:
+        """The whole body has been read."""
+        return self._connection.at_end
+
+    async def read(self) -> bytes:
+        """The bytes that arrived since the last call, b"" at the end. Raises EngineFault."""
+        return await self._connection.read(self._pool.now() + self._timeout)
+
+    def close(self) -> None:
+        """Done with it: the connection is reused when the answer was complete, dropped otherwise."""
+        self._pool.give_back(self._connection)
 
 
-def fault(error: BaseException) -> EngineFault:
-    """The fault behind an error of the client library."""
-    kind = next(kind for known, kind in _FAULTS if isinstance(error, known))
-    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionRefusedError):
-        kind = "refused"
-    return EngineFault(kind, str(error) or type(error).__name__)
+class _Pool:
+    """Idle connections to one worker."""
+
+    def __init__(self, url: str, config: Config, connections: set[Connection]) -> None:
+        parts = urlsplit(url)
+        self.authority = parts.netloc.encode()
+        self.base = parts.path.rstrip("/")
+        self._host = parts.hostname or ""
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._port = parts.port or (443 if self._tls else 80)
+        self._config = config
+        self._all = connections
+        self._idle: list[Connection] = []
+        self._loop = asyncio.get_running_loop()
+        self.now = self._loop.time
+
+    def take(self) -> Connection | None:
+        """An idle connection that the engine has not closed and will not soon."""
+        oldest = self.now() - self._config.pool_idle_s
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.lost and connection.idle_since > oldest:
+                return connection
+            self.drop(connection)
+        return None
+
+    async def connect(self) -> Connection:
+        """A fresh connection. Raises EngineFault `refused` or `unreachable`."""
+        connection = Connection(self._loop)
+        making = self._loop.create_connection(lambda: connection, self._host, self._port, ssl=self._tls)
+        try:
+            await asyncio.wait_for(making, self._config.connect_timeout_s)
+        except OSError as error:
+            kind = next(kind for known, kind in _CONNECT_FAULTS if isinstance(error, known))
+            raise EngineFault(kind, f"cannot connect: {error.strerror or error or 'timed out'}") from error
+        self._all.add(connection)
+        return connection
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep it for the next request when its answer is complete and it may be kept; else drop it."""
+        if connection.at_end and connection.keep and not connection.lost:
+            connection.used = True
+            connection.idle_since = self.now()
+            self._idle.append(connection)
+        else:
+            self.drop(connection)
+
+    def drop(self, connection: Connection) -> None:
+        """Close it for good."""
+        self._all.discard(connection)
+        connection.close()
+
+    def sweep(self) -> None:
+        """Close what has idled too long."""
+        oldest = self.now() - self._config.pool_idle_s
+        stale = [c for c in self._idle if c.lost or c.idle_since <= oldest]
+        self._idle = [c for c in self._idle if c not in stale]
+        for connection in stale:
+            self.drop(connection)
 
 
 class Upstream:
-    """A connection pool to all engines. Use as an async context manager."""
+    """Connections to all engines. Use as an async context manager."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._urls: dict[tuple[str, str], URL] = {}
+        self._pools: dict[str, _Pool] = {}
+        self._open: set[Connection] = set()
 
     async def __aenter__(self) -> "Upstream":
-        config = self._config
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=config.pool_idle_s, ttl_dns_cache=30),
-            timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=config.connect_timeout_s, sock_read=config.read_timeout_s
-            ),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
-            max_field_size=65536,
-        )
+        self._clock = asyncio.get_running_loop().create_task(self._tick())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._session.close()
+        self._clock.cancel()
+        for connection in tuple(self._open):
+            connection.close()
 
-    async def post(self, base: str, path: str, headers: Iterable[tuple[str, str]], body: bytes) -> Response:
-        """Send a request and wait for the response's headers. Redirects are not followed. Raises EngineFault."""
-        url = self._urls.get((base, path))
-        if url is None:
-            url = self._urls[base, path] = URL(base + path, encoded=True)
-        try:
-            return await self._session.post(url, data=body, headers=CIMultiDict(headers), allow_redirects=False)
-        except CLIENT_ERRORS as error:
-            raise fault(error) from error
+    async def post(self, base: str, path: str, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Response:
+        """Send a request; its answer once status and headers are there. Raises EngineFault."""
+        lines = [b"%s: %s\r\n" % header for header in headers]
+        return await self._request(base, b"POST", path, b"".join(lines), body, self._config.read_timeout_s)
 
-    async def get(self, url: str, *, timeout_s: float, limit: int = 4 << 20) -> tuple[int, bytes]:
+    async def get(self, url: str, path: str, *, timeout_s: float, limit: int = 4 << 20) -> tuple[int, bytes]:
         """Status and body of a small resource, at most `limit` bytes of it. Raises EngineFault."""
-        timeout = aiohttp.ClientTimeout(total=timeout_s)
+        response = await self._request(url, b"GET", path, b"", b"", timeout_s)
         try:
-            async with self._session.get(url, timeout=timeout, allow_redirects=False) as response:
-                return response.status, await response.content.read(limit)
-        except CLIENT_ERRORS as error:
-            raise fault(error) from error
+            parts: list[bytes] = []
+            size = 0
+            while size < limit and (chunk := await response.read()):
+                parts.append(chunk)
+                size += len(chunk)
+            return response.status, b"".join(parts)
+        finally:
+            response.close()
+
+    def forget(self, base: str) -> None:
+        """A worker was taken out: its idle connections go."""
+        pool = self._pools.pop(base, None)
+        while pool is not None and (connection := pool.take()) is not None:
+            pool.drop(connection)
+
+    async def _request(
+        self, base: str, method: bytes, path: str, lines: bytes, body: bytes, timeout_s: float
+    ) -> Response:
+        pool = self._pools.get(base)
+        if pool is None:
+            pool = self._pools[base] = _Pool(base, self._config, self._open)
+        head = b"%s %s HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\n%s\r\n"
+        target = (pool.base + path).encode("ascii", "backslashreplace")
+        pieces = (head % (method, target, pool.authority, len(body), lines), body)
+        connection = pool.take() or await pool.connect()
+        try:
+            try:
+                connection.send(pieces)
+                await connection.head(pool.now() + timeout_s)
+            except EngineFault as fault:
+                if fault.kind != "disconnected" or not connection.used or connection.answered:
+                    raise
+                pool.drop(connection)
+                connection = await pool.connect()
+                connection.send(pieces)
+                await connection.head(pool.now() + timeout_s)
+        except BaseException:
+            pool.drop(connection)
+            raise
+        return Response(pool, connection, timeout_s)
+
+    async def _tick(self) -> None:
+        """One clock for all: fails those who waited too long, closes what idled too long."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(_TICK_S)
+            now = loop.time()
+            for connection in tuple(self._open):
+                if connection.deadline is not None and connection.deadline < now:
+                    connection.fail("timeout", "the engine did not answer in time")
+            for pool in self._pools.values():
+                pool.sweep()

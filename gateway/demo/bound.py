@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from engine_adapter.simulated_asks import read_ask
-from engine_adapter.simulated_text import token_count
 from gateway.demo.tally import Labels, Tokens, TokensByLabels
 from gateway.demo.workload import DemoRequest
 from prefix.canonical import canonicalize
@@ -18,7 +17,7 @@ def infinite_cache(requests: Iterable[DemoRequest], page_tokens: int) -> TokensB
     cache = RadixCache(_NO_LIMIT, page_tokens)
     sums: dict[Labels, Tokens] = {}
     for request in requests:
-        key = read_ask("chat", canonicalize(request.body, level="safe").body).keys[0]
-        tokens = Tokens(token_count(key), cache.serve(key, token_count(key)))
+        (prompt,) = read_ask("chat", canonicalize(request.body, level="safe").body).prompts
+        tokens = Tokens(prompt.tokens, cache.serve(prompt.key, prompt.tokens))
         sums[request.labels] = sums.get(request.labels, Tokens()) + tokens
     return sums

@@ -28,7 +28,7 @@ SETTLE_S: Final = 0.3
 
 @click.command()
 @click.option("--engines", type=click.IntRange(1, 16), default=4, show_default=True, help="Simulated engines.")
-@click.option("--requests", type=click.IntRange(10, 3000), default=560, show_default=True, help="In each pass.")
+@click.option("--requests", type=click.IntRange(10, 3000), default=360, show_default=True, help="In each pass.")
 @click.option(
     "--seconds-per-pass",
     type=click.FloatRange(0.1, 600),

@@ -22,7 +22,7 @@ from gateway.demo.script import ROUTES
 from prefix.errors import EngineError
 
 HOST: Final = "127.0.0.1"
-_ATTEMPTS: Final = 3
+_ATTEMPTS: Final = 2
 _READY_WITHIN_S: Final = 30.0
 _STOP_WITHIN_S: Final = 5.0
 _POLL_S: Final = 0.05

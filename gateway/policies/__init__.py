@@ -53,10 +53,11 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     """One worker as this request would find it; tokens unless noted.
 
     overlap: of the prompt, believed to be cached (half credit where it is still being computed); uncached: the rest,
-    1 or more. known_blocks, pinned_blocks: leading blocks held in any form, and by requests in flight. pending: uncached prompt tokens dispatched to the worker and without a first token yet. wait: the part
-    of it still to be computed, or the engine's own report where that is larger. in_flight: requests. kv_tokens: KV
-    memory in use with this request added; kv_capacity: of the worker, None when unknown. assigned: uncached tokens
-    given to it so far. last_routed: number of the last request it got, 0 for none.
+    1 or more. known_blocks, pinned_blocks: leading blocks held in any form, and by requests in flight. pending:
+    uncached prompt tokens dispatched to the worker and without a first token yet; wait: the part of them that is
+    still to be computed (both with what the engine reports beyond that). in_flight: requests. kv_tokens: KV memory in
+    use with this request added; kv_capacity: of the worker, None when unknown. assigned: uncached tokens given to it
+    so far. last_routed: number of the last request it got, 0 for none.
     """
 
     worker: str

@@ -3,7 +3,7 @@
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict
 
@@ -218,6 +218,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(KEYS, VALUES, max_size=6), st.none() | st.booleans())
 def test_any_object_gives_a_consistent_record(payload: dict, cache_report: bool | None) -> None:
     """Counts are never negative, uncached and cached always add up, and nothing but UsageError is raised."""

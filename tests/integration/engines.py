@@ -27,9 +27,10 @@ class Engines:
 
     def take(self, count: int = 1, options: Options = TINY) -> list[EngineProcess]:
         """`count` engines with these options and an empty cache, shared with later tests."""
-        chosen = [engine for engine in self.running if engine.options == options and engine.running()][:count]
-        for engine in chosen:
-            self.running.remove(engine)
+        dead = [engine for engine in self.running if not engine.running()]
+        chosen = [engine for engine in self.running if engine.options == options and engine not in dead][:count]
+        self.running = [engine for engine in self.running if engine not in dead and engine not in chosen]
+        stop(dead)
         self.make_room(MOST_RUNNING - count)
         chosen += self.launch(count - len(chosen), options)
         self.running += chosen

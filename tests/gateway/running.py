@@ -1,0 +1,202 @@
+"""A gateway under a real uvicorn server in the test's own loop, and what tests ask of it."""
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+from unittest import mock
+
+import aiohttp
+import msgspec
+import uvicorn
+
+from gateway.app import Gateway, create_app
+from gateway.config import Config
+from gateway.serve import bind
+from gateway.workers import Worker
+from prefix.record import RequestRecord
+from telemetry.aggregate import Aggregate
+from telemetry.labels import Labels
+
+CHAT, COMPLETIONS, GENERATE = "/v1/chat/completions", "/v1/completions", "/generate"
+SOON_S = 10.0
+"""How long a test waits for what takes milliseconds."""
+
+
+class Recording(Aggregate):
+    """An aggregate that keeps the records it was given."""
+
+    def __init__(self, labels: Labels) -> None:
+        super().__init__(labels)
+        self.records: list[RequestRecord] = []
+
+    def record(self, record: RequestRecord) -> None:
+        self.records.append(record)
+        super().record(record)
+
+
+class Running:
+    """A gateway that serves. http: a client session with its address as base. errors: what uvicorn complained of."""
+
+    def __init__(self, app: Gateway, port: int, http: aiohttp.ClientSession) -> None:
+        self.app = app
+        self.port = port
+        self.http = http
+        self.errors: list[str] = []
+
+    @property
+    def url(self) -> str:
+        """Without a slash at the end."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def records(self) -> list[RequestRecord]:
+        """The record of every finished request."""
+        assert isinstance(self.app.aggregate, Recording)
+        return self.app.aggregate.records
+
+    @property
+    def workers(self) -> list[Worker]:
+        """All workers, in the order they were added."""
+        return list(self.app.workers)
+
+    def post(self, path: str, body: Any, **headers: str) -> Any:
+        """A POST as a context manager; body: bytes as they are, or an object to send as JSON."""
+        data = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.http.post(path, data=data, headers={"content-type": "application/json"} | given)
+
+    async def ask(self, path: str, body: Any, **headers: str) -> tuple[int, bytes]:
+        """Status and body of a POST."""
+        async with self.post(path, body, **headers) as response:
+            return response.status, await response.read()
+
+    async def last_record(self) -> RequestRecord:
+        """The record of the last request: it is made just after the response's last byte."""
+        await until(lambda: self.settled() and bool(self.records))
+        return self.records[-1]
+
+    def settled(self) -> bool:
+        """No request is anywhere in the gateway: no slot taken, nothing in flight at a router, no task left."""
+        taken = sum(worker.in_flight for worker in self.app.workers)
+        in_flight = sum(len(group.router._flights) for group in self.app.models)
+        return not taken and not in_flight and not serving_tasks()
+
+    async def metrics(self) -> dict[str, float]:
+        """Every sample of /metrics: name{labels} -> value."""
+        async with self.http.get("/metrics") as response:
+            assert response.status == 200
+            page = await response.text()
+        return {
+            name: float(value) for name, value in re.findall(r"^([^#\s][^\n]*) (\S+)$", page, re.MULTILINE)
+        }
+
+    async def ready(self, count: int) -> None:
+        """Wait until so many workers take requests."""
+        await until(lambda: sum(worker.ready for worker in self.app.workers) == count)
+
+
+async def until(true: Callable[[], bool]) -> None:
+    """Wait until something is so; TimeoutError when it never is."""
+    async with asyncio.timeout(SOON_S):
+        while not true():
+            await asyncio.sleep(0.002)
+
+
+def serving_tasks() -> set[str]:
+    """What still runs in gateway/ but the watchers of engines."""
+    coroutines = [task.get_coro() for task in asyncio.all_tasks()]
+    names = {getattr(coroutine, "__qualname__", "") for coroutine in coroutines}
+    return {name for name in names if name in ("RequestResponseCycle.run_asgi", "_until_gone")}
+
+
+class _Listener(logging.Handler):
+    def __init__(self, errors: list[str]) -> None:
+        super().__init__(logging.ERROR)
+        self._errors = errors
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._errors.append(self.format(record))
+
+
+@asynccontextmanager
+async def running(
+    *engines: Any, admin_token: str | None = None, wait: bool = True, **settings: Any
+) -> AsyncIterator[Running]:
+    """A gateway in front of these engines (anything with a url), which are up when it is handed out.
+
+    Fails at its end when the gateway raised anything to its server, or a request is still in it.
+    """
+    config = Config(engines=tuple(e.url for e in engines), **{"poll_interval_s": 0.02} | settings)
+    with mock.patch("gateway.app.Aggregate", Recording):
+        app = create_app(config, admin_token=admin_token)
+    async with serving(app) as port, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
+        gateway = Running(app, port, http)
+        log, listener = logging.getLogger("uvicorn.error"), _Listener(gateway.errors)
+        log.addHandler(listener)
+        try:
+            if wait:
+                await gateway.ready(len(engines))
+            yield gateway
+            await until(gateway.settled)
+        finally:
+            log.removeHandler(listener)
+        assert not [error for error in gateway.errors if "Exception in ASGI" in error]
+
+
+@asynccontextmanager
+async def serving(app: Gateway) -> AsyncIterator[int]:
+    """The port of a uvicorn server with this application, set up as gateway.serve sets it up."""
+    config = uvicorn.Config(
+        app, http="httptools", lifespan="on", interface="asgi3", access_log=False, log_config=None,
+        server_header=False, date_header=False, timeout_keep_alive=75,
+    )
+    config.load()
+    server = uvicorn.Server(config)
+    server.lifespan = config.lifespan_class(config)
+    listener = bind("127.0.0.1", 0)
+    await server.startup(sockets=[listener])
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        for each in server.servers:
+            each.close()
+        for connection in list(server.server_state.connections):
+            connection.shutdown()
+        await until(lambda: not server.server_state.tasks)
+        await server.lifespan.shutdown()
+
+
+def sums(metrics: dict[str, float], name: str, **labels: str) -> float:
+    """The sum of a metric's samples that carry these labels."""
+    wanted = [f'{label}="{value}"' for label, value in labels.items()]
+    return sum(value for key, value in metrics.items() if key.partition("{")[0] == name and all(w in key for w in wanted))
+
+
+def chat(text: str = "Hi", **more: Any) -> dict[str, Any]:
+    """A chat request of one user message."""
+    return {"model": "m", "messages": [{"role": "user", "content": text}], **more}
+
+
+def error_of(body: bytes) -> dict[str, Any]:
+    """The error object of an OpenAI-shaped error body, all four fields there."""
+    error = msgspec.json.decode(body)["error"]
+    assert isinstance(error, dict)
+    assert set(error) == {"message", "type", "param", "code"}
+    return error
+
+
+async def exchange(port: int, request: bytes, *, pieces: Iterable[bytes] = ()) -> bytes:
+    """Everything the gateway answers to raw bytes until it closes the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for piece in (request, *pieces):
+        writer.write(piece)
+        await writer.drain()
+    try:
+        async with asyncio.timeout(SOON_S):
+            return await reader.read()
+    finally:
+        writer.close()
+        await writer.wait_closed()
