@@ -46,12 +46,11 @@ class DecodeBatch:
         """Output tokens of a running request so far."""
         return request.produced + self._steps - self._joined[request]
 
-    def output_left(self, clip: int) -> int:
-        """Sum over the requests of the output still allowed, each at most `clip` tokens."""
-        steps = self._steps
+    def output_left(self, clip: int, ratio: float) -> float:
+        """Tokens to keep for the output still allowed: at most `clip` a request, times `ratio` if it may end early."""
         return sum(
-            min(request.max_output_tokens - request.produced - steps + since, clip)
-            for request, since in self._joined.items()
+            min(request.max_output_tokens - self.produced(request), clip) * (1.0 if request.ignore_eos else ratio)
+            for request in self._joined
         )
 
     def page_demand(self) -> int:

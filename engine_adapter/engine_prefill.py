@@ -28,7 +28,7 @@ class PrefillPass:
     def __init__(self, config: EngineConfig, cache: RadixCache, batch: DecodeBatch, output_ratio: float) -> None:
         self._page = config.page_tokens
         self._cache = cache
-        self._promised = batch.output_left(CLIPPED_OUTPUT) * output_ratio
+        self._promised = batch.output_left(CLIPPED_OUTPUT, output_ratio)
         self._promised_now = 0
         self._iteration_left = config.prefill_tokens
         self._chunk_left = config.chunk_tokens

@@ -51,7 +51,8 @@ class EngineRequest:
     """One request: what is asked (set by the caller), then where it stands (set by the engine).
 
     key: pages of the prompt and of the output_tokens that it will produce. max_output_tokens: what the client
-    allows; the scheduler reserves for it, as it cannot know output_tokens. report_every: a report each so many
+    allows; the scheduler reserves for it, as it cannot know output_tokens; ignore_eos: for all of it, as the model
+    cannot stop before. report_every: a report each so many
     output tokens (0: the first token and the end only). cached_tokens: what the engine reports.
     """
 
@@ -59,6 +60,7 @@ class EngineRequest:
     prompt_tokens: int
     output_tokens: int
     max_output_tokens: int
+    ignore_eos: bool = False
     namespace: Hashable = None
     report_every: int = 1
     cached_tokens: int = 0

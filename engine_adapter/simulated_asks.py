@@ -45,6 +45,7 @@ class Prompt:
     key: bytes
     namespace: Hashable
     max_tokens: int | None
+    ignore_eos: bool
     forced: Sequence[int] | None
     echo: str
 
@@ -77,6 +78,7 @@ class _Sampling(msgspec.Struct):
     max_new_tokens: int | None = 128
     n: int | None = 1
     temperature: float | None = None
+    ignore_eos: bool | None = False
 
 
 class _Common(msgspec.Struct, kw_only=True):
@@ -85,6 +87,7 @@ class _Common(msgspec.Struct, kw_only=True):
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     temperature: float | None = None
+    ignore_eos: bool | None = False
     stream: bool | None = False
     stream_options: _StreamOptions | None = None
     extra_key: str | list[str | None] | None = None
@@ -183,7 +186,7 @@ def _generate(body: _Generate) -> Ask:
     each = sampling if isinstance(sampling, list) else [sampling] * len(prompts)
     if len(each) != len(prompts):
         raise Refusal("generate", "sampling_params is a list of another length than the prompts")
-    body.n, body.temperature = each[0].n, each[0].temperature
+    body.n, body.temperature, body.ignore_eos = each[0].n, each[0].temperature, each[0].ignore_eos
     keys = [_prompt_key("generate", prompt) for prompt in prompts]
     batch = not _single(given) or (body.n or 1) > 1
     return _ask("generate", body, keys, [sampling.max_new_tokens for sampling in each], batch=batch)
@@ -235,6 +238,7 @@ def _ask(
                 key=key,
                 namespace=_namespace(body, index),
                 max_tokens=limits[index],
+                ignore_eos=bool(body.ignore_eos),
                 forced=_forced(api, body.simulated_output_ids, index, len(keys)),
                 echo=echoes[index] if echoes else "",
             )

@@ -142,6 +142,7 @@ class Generation:
             prompt_tokens=prompt.tokens,
             output_tokens=count,
             max_output_tokens=self.config.context_tokens if limit is None else limit,
+            ignore_eos=prompt.ignore_eos,
             namespace=prompt.namespace,
             report_every=self.stream_interval if ask.stream else 0,
         )

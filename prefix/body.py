@@ -24,11 +24,13 @@ CONTROL_KEYS = frozenset(
 )
 """Top-level keys the gateway reads or writes: a duplicate of one of these is refused (two readers, two truths)."""
 
+_CHECKED_LATER = frozenset(("messages", "tools", "functions"))
+"""Members whose depth is checked where they are parsed: once per distinct tools array, not once per request."""
+
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _VALUE = msgspec.json.Decoder()
 _KEY = re.compile(rb'[ \t\n\r]*("[^"\\]*(?:\\.[^"\\]*)*")[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
 _AFTER = re.compile(rb"[ \t\n\r]*[,}]")
-_BYTE = re.compile(r"\(byte (\d+)\)")
 
 
 class Body:
@@ -91,8 +93,8 @@ def parse_body(raw: bytes) -> Body:
     except RecursionError:
         value_end(raw, len(raw) - len(raw.lstrip(b" \t\n\r")))
         raise too_deep(0) from None
-    except msgspec.DecodeError as error:
-        return _lenient(raw, error)
+    except msgspec.DecodeError:
+        return _lenient(raw)
     spans = _walk(raw, decoded)
     return Body(raw, spans, None) if spans is not None else _with_duplicates(raw, None)
 
@@ -110,8 +112,8 @@ def _walk(raw: bytes, decoded: dict[str, msgspec.Raw]) -> dict[str, Span] | None
         after = _AFTER.match(raw, end)
         if name in spans or after is None or not raw.startswith(value, start):
             return None
-        if len(value) > 2 * MAX_DEPTH and name != "messages" and value[:1] in b"[{":
-            value_end(raw, start)  # messages are parsed anyway, their depth is checked then
+        if len(value) > 2 * MAX_DEPTH and name not in _CHECKED_LATER and value[:1] in b"[{":
+            value_end(raw, start, depth=1)
         spans[name] = Span(start, end)
         at = after.end()
     return spans
@@ -131,14 +133,18 @@ def _with_duplicates(raw: bytes, opaque: str | None) -> Body:
     return Body(raw, spans, opaque)
 
 
-def _lenient(raw: bytes, error: msgspec.DecodeError) -> Body:
+def _lenient(raw: bytes) -> Body:
     """A body msgspec refused: opaque if `json` takes it, else the refusal with its offset."""
+    text = raw.decode()
     try:
-        accepted = json.loads(raw.decode())
-    except (ValueError, RecursionError):
-        at = _BYTE.search(str(error))
-        offset = int(at[1]) if at else len(raw)
-        raise BodyError("invalid_json", f"the body is not JSON: {error}", offset=offset) from None
+        accepted = json.loads(text)
+    except json.JSONDecodeError as error:
+        offset = len(text[: error.pos].encode())
+        raise BodyError(
+            "invalid_json", f"the body is not JSON: {error.msg} at byte {offset}", offset=offset
+        ) from None
+    except RecursionError:
+        raise too_deep(0) from None
     if not isinstance(accepted, dict):
         raise _not_an_object()
     _check_depth(accepted, 0)

@@ -13,7 +13,7 @@ import xxhash
 
 from prefix.body import Body, parse_body
 from prefix.errors import ConfigError
-from prefix.scan import Span, elements, splice
+from prefix.scan import Span, elements, splice, value_end
 from prefix.tools import Change, Tool, canonical_order, canonical_tool, permute
 
 Level = Literal["off", "safe"]
@@ -74,6 +74,7 @@ class ToolCache:
         if known is not None:
             self._tools.move_to_end(key)
             return known
+        value_end(raw, 0, depth=2)  # refuses what nests too deep
         made = canonical_tool(raw)
         self._tools[key] = made
         self._account(len(made.raw))
@@ -122,7 +123,8 @@ def canonical_members(body: Body, cache: ToolCache) -> tuple[dict[Span, bytes], 
 
 
 def _canonical_array(raw: bytes, cache: ToolCache) -> CanonicalTools:
-    items = elements(raw, 0)
+    whole = Span(0, len(raw))
+    items = elements(raw, whole)
     tools = [cache.tool(raw[item.start : item.end]) for item in items]
     order = canonical_order([tool.name for tool in tools])
     changes = _inside(tools)
@@ -130,7 +132,7 @@ def _canonical_array(raw: bytes, cache: ToolCache) -> CanonicalTools:
         changes.insert(0, Change("", "tool_order"))
     if not changes:
         return CanonicalTools(raw, ())
-    new = permute(raw, Span(0, len(raw)), items, order, [tool.raw for tool in tools])
+    new = permute(raw, whole, items, order, [tool.raw for tool in tools])
     return CanonicalTools(new, tuple(changes))
 
 

@@ -10,10 +10,14 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from prefix.errors import BodyError
 
 MAX_DEPTH = 128
 
+_ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
+_BETWEEN = re.compile(rb"[ \t\n\r,]*")
 _SPACE = re.compile(rb"[ \t\n\r]*")
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _SCALAR = re.compile(rb"[^ \t\n\r,\]}]+")
@@ -36,17 +40,17 @@ class Member(NamedTuple):
     value: Span
 
 
-def value_end(raw: bytes, start: int) -> int:
+def value_end(raw: bytes, start: int, depth: int = 0) -> int:
     """The offset just behind the value that starts at `start` (no leading space).
 
-    Raises BodyError `too_deep` when arrays and objects nest more than MAX_DEPTH levels below it.
+    depth: how many arrays and objects of the body are around it. Raises BodyError `too_deep` beyond MAX_DEPTH.
     """
     first = raw[start : start + 1]
     if first == b'"':
         return _end(_STRING.match(raw, start), start)
     if first not in b"[{":
         return _end(_SCALAR.match(raw, start), start)
-    depth, at = 0, start
+    outside, at = depth, start
     while True:
         token = _TOKEN.match(raw, at)
         at = _end(token, at)
@@ -57,7 +61,7 @@ def value_end(raw: bytes, start: int) -> int:
                 raise too_deep(at - 1)
         elif last in b"]}":
             depth -= 1
-            if depth == 0:
+            if depth == outside:
                 return at
 
 
@@ -77,19 +81,15 @@ def members(raw: bytes, start: int) -> list[Member]:
         at += 1
 
 
-def elements(raw: bytes, start: int) -> list[Span]:
-    """The elements of the array that starts at `start`, in order."""
+def elements(raw: bytes, span: Span) -> list[Span]:
+    """The elements of the array at `span`, in order. Their lengths come from msgspec, so depth is not checked."""
     found: list[Span] = []
-    at = _end(_SPACE.match(raw, start + 1), start + 1)
-    if raw[at : at + 1] == b"]":
-        return found
-    while True:
-        end = value_end(raw, at)
-        found.append(Span(at, end))
-        at = _end(_SPACE.match(raw, end), end)
-        if raw[at : at + 1] != b",":
-            return found
-        at = _end(_SPACE.match(raw, at + 1), at + 1)
+    at = span.start + 1
+    for value in _ELEMENTS.decode(raw[span.start : span.end]):
+        start = _end(_BETWEEN.match(raw, at), at)
+        at = start + len(bytes(value))
+        found.append(Span(start, at))
+    return found
 
 
 def splice(raw: bytes, replacements: Mapping[Span, bytes]) -> bytes:

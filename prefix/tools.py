@@ -114,7 +114,7 @@ def _keyword(raw: bytes, member: Member, path: str, changes: list[Change]) -> by
 
 
 def _each_element(raw: bytes, span: Span, path: str, changes: list[Change]) -> bytes:
-    items = elements(raw, span.start)
+    items = elements(raw, span)
     new = [_schema(raw, item, f"{path}/{place}", changes) for place, item in enumerate(items)]
     return permute(raw, span, items, range(len(items)), new)
 
@@ -131,7 +131,7 @@ def _each_member(raw: bytes, span: Span, path: str, changes: list[Change], rewri
 def _string_set(raw: bytes, span: Span, path: str, changes: list[Change]) -> bytes:
     if raw[span.start : span.start + 1] != b"[":
         return raw[span.start : span.end]
-    items = elements(raw, span.start)
+    items = elements(raw, span)
     literals = [raw[item.start : item.end] for item in items]
     if not all(literal.startswith(b'"') for literal in literals):
         return raw[span.start : span.end]

@@ -23,6 +23,7 @@ import xxhash
 
 from prefix.body import Body
 from prefix.errors import BodyError
+from prefix.scan import value_end
 
 TEXT, ROLE, NAME, PART, CALL, ARGUMENTS, TOOL, MESSAGE = (bytes((0xF8 + i,)) for i in range(8))
 _encode = msgspec.json.Encoder().encode
@@ -56,6 +57,7 @@ class ToolViews:
         if known is not None:
             self._entries.move_to_end(key)
             return known
+        value_end(raw, 0, depth=1)  # refuses what nests too deep
         made = tuple(_tool_view(tool) for tool in _list(json.loads(raw)))
         self._entries[key] = made
         if len(self._entries) > self._limit:

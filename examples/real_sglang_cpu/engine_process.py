@@ -264,17 +264,20 @@ def require_free(host: str, port: int, use: str) -> None:
             raise CannotStartError(f"port {port} ({use}) cannot be used: {error.strerror}") from error
 
 
-def shared_memory(group: int) -> set[Path]:
-    """The files in /dev/shm that processes of the group have mapped; killed, they leave them behind."""
-    found: set[Path] = set()
+def shared_memory(group: int) -> list[Path]:
+    """The files in /dev/shm that processes of the group have mapped; killed, they leave them behind.
+
+    By inode (the fifth column of maps): a semaphore is mapped under a name that it has no more.
+    """
+    inodes: set[int] = set()
     for maps in Path("/proc").glob("[0-9]*/maps"):
         try:
             if os.getpgid(int(maps.parent.name)) == group:
                 lines = maps.read_text().splitlines()
-                found |= {Path(line[line.index("/dev/shm/") :]) for line in lines if "/dev/shm/" in line}
+                inodes |= {int(line.split()[4]) for line in lines if "/dev/shm/" in line}
         except OSError:
             continue
-    return found
+    return [path for path in Path("/dev/shm").iterdir() if path.stat().st_ino in inodes]
 
 
 def kill_group(group: int) -> None:

@@ -7,12 +7,11 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-import aiohttp
 import click
 from rich.console import Console
 
 from gateway.demo.bound import infinite_cache
-from gateway.demo.fleet import EngineShape, Fleet, running_fleet
+from gateway.demo.fleet import EngineShape, Fleet, fetch, running_fleet
 from gateway.demo.load import replay
 from gateway.demo.progress import busy_share, processor_time, progress
 from gateway.demo.report import print_results, print_setting
@@ -104,8 +103,7 @@ async def _measure(console: Console, plan: PassPlan, workload: Workload, fleet: 
         outcomes = await replay(workload, fleet.gateway, finished)
     busy = busy_share(before, processor_time())
     await asyncio.sleep(SETTLE_S)
-    async with aiohttp.ClientSession() as session, session.get(f"{fleet.gateway}/metrics") as response:
-        return measured(plan, outcomes, await response.text(), cpu_share=busy)
+    return measured(plan, outcomes, await fetch(f"{fleet.gateway}/metrics"), cpu_share=busy)
 
 
 async def _stay(console: Console, fleet: Fleet) -> None:

@@ -6,6 +6,7 @@ which then ends them. They write to files, not pipes: nobody has to read along.
 """
 
 import asyncio
+import json
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
@@ -66,8 +67,29 @@ async def running_fleet(
                 {"engines": list(urls), "policy": policy, "level": level, "routes": {r: {} for r in ROUTES}}
             )
         )
-        gateway = running("gateway", _gateway_command(config), "/ready", folder)
-        yield Fleet(await stack.enter_async_context(gateway), urls)
+        gateway = await stack.enter_async_context(running("gateway", _gateway_command(config), "/ready", folder))
+        await _all_found(gateway, engines)
+        yield Fleet(gateway, urls)
+
+
+async def _all_found(gateway: str, engines: int) -> None:
+    """Wait until the gateway has seen every engine (it is ready with the first one)."""
+    found = 0
+    deadline = asyncio.get_running_loop().time() + _READY_WITHIN_S
+    while found < engines:
+        if asyncio.get_running_loop().time() > deadline:
+            raise EngineError(f"the gateway found {found} of {engines} engines")
+        found = json.loads(await fetch(f"{gateway}/ready"))["engines_up"]
+        await asyncio.sleep(_POLL_S)
+
+
+async def fetch(url: str) -> str:
+    """The text at a URL of the fleet. Raises EngineError when there is none."""
+    try:
+        async with aiohttp.ClientSession(raise_for_status=True) as session, session.get(url) as response:
+            return await response.text()
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise EngineError(f"{url}: {error or type(error).__name__}") from None
 
 
 async def _start_all(stack: AsyncExitStack, children: Sequence[AbstractAsyncContextManager[str]]) -> tuple[str, ...]:

@@ -1,19 +1,21 @@
 """An engine made of raw bytes, for what a well-behaved one never does: half answers, resets, silence, garbage.
 
-`FakeEngine(answer, ...)` says at its status paths what an idle SGLang says (`pages` may be changed), and gives the
-n-th generation request the n-th answer, the last one for ever. An answer is a coroutine that writes what it likes to
-the connection; it is cancelled when the other side closes.
+`FakeEngine(answer, ...)` says at its status paths what an idle SGLang says (`pages`, which may be changed), and gives
+the n-th generation request the n-th answer, the last one for ever. An answer is a coroutine that writes what it likes
+to the connection; it is cancelled when the other side closes.
 """
 
 import asyncio
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Iterable
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import msgspec
 
 GENERATION = frozenset((b"/v1/chat/completions", b"/v1/completions", b"/generate"))
+EVENTS_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+END = b"0\r\n\r\n"
 
 
 class Request(NamedTuple):
@@ -22,6 +24,7 @@ class Request(NamedTuple):
     target: bytes
     head: bytes
     body: bytes
+    connection: "Connection"
 
     @property
     def headers(self) -> list[tuple[str, str]]:
@@ -39,7 +42,8 @@ class Connection(asyncio.Protocol):
         self._engine = engine
         self._received = b""
         self._task: asyncio.Task[None] | None = None
-        self.served = 0
+        self._writable = asyncio.Event()
+        self._writable.set()
         self.closed = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -50,23 +54,30 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         head, end, rest = self._received.partition(b"\r\n\r\n")
-        target = head.split(b" ", 2)[1] if end else b""
-        request = Request(target, head, rest)
-        length = int(dict(request.headers).get("content-length", 0)) if end else 1
-        if len(rest) < length:
+        if not end:
             return
-        self._received = rest[length:]
-        self.served += 1
-        self._task = asyncio.get_running_loop().create_task(self._engine.respond(self, request))
+        request = Request(head.split(b" ", 2)[1], head, rest, self)
+        length = int(dict(request.headers).get("content-length", 0))
+        if len(rest) >= length:
+            self._received = rest[length:]
+            request = request._replace(body=rest[:length])
+            self._task = asyncio.get_running_loop().create_task(self._engine.respond(request))
 
     def connection_lost(self, error: Exception | None) -> None:
         self.closed.set()
         if self._task is not None:
             self._task.cancel()
 
-    def send(self, data: bytes) -> None:
-        """Write these bytes."""
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    async def send(self, data: bytes) -> None:
+        """Write these bytes, and wait while the other side does not take them."""
         self.transport.write(data)
+        await self._writable.wait()
 
     def close(self) -> None:
         """End the connection in good order (FIN)."""
@@ -74,7 +85,8 @@ class Connection(asyncio.Protocol):
 
     def reset(self) -> None:
         """End it with a reset (RST), without delivering what still waits."""
-        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        linger = struct.pack("ii", 1, 0)
+        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.transport.abort()
 
 
@@ -91,7 +103,7 @@ class FakeEngine:
         self.port = 0
         info = {"served_model_name": model, "max_total_num_tokens": 100_000, "page_size": 16}
         load = {"num_running_reqs": 0, "num_waiting_reqs": 0, "num_waiting_uncached_tokens": 0, "num_used_tokens": 0}
-        self.pages: dict[str, tuple[int, bytes]] = {
+        self.pages = {
             "/health": (200, b""),
             "/server_info": (200, msgspec.json.encode(info | {"enable_cache_report": True})),
             "/v1/models": (200, msgspec.json.encode({"data": [{"id": model}]})),
@@ -111,10 +123,10 @@ class FakeEngine:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Close everything."""
+        """Stop listening and close everything."""
         self._server.close()
         for connection in self.connections:
-            connection.transport.abort()
+            connection.reset()
         await asyncio.gather(*(connection.closed.wait() for connection in self.connections))
         self.connections.clear()
 
@@ -125,15 +137,15 @@ class FakeEngine:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
-    async def respond(self, connection: Connection, request: Request) -> None:
+    async def respond(self, request: Request) -> None:
         """Answer one request."""
         if request.target.partition(b"?")[0] not in GENERATION:
             status, page = self.pages.get(request.target.decode(), (404, b""))
-            connection.send(whole_bytes(page, status))
+            await request.connection.send(whole_bytes(page, status))
             return
         self.received.append(request)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        await answer(connection)
+        await answer(request.connection)
 
 
 def whole_bytes(body: bytes, status: int = 200, headers: Iterable[str] = ()) -> bytes:
@@ -147,23 +159,18 @@ def whole(body: bytes, status: int = 200, headers: Iterable[str] = ()) -> Answer
     return raw(whole_bytes(body, status, headers))
 
 
-def raw(*pieces: bytes, then: str = "nothing") -> Answer:
-    """Writes these pieces one by one, then does `nothing`, or `close` or `reset` the connection."""
+def raw(*pieces: bytes, then: Literal["silence", "close", "reset"] = "silence") -> Answer:
+    """Writes these pieces one by one, and says nothing more, or ends the connection."""
 
     async def answer(connection: Connection) -> None:
         for piece in pieces:
-            connection.send(piece)
-            await asyncio.sleep(0.001)
-        if then == "close":
-            connection.close()
-        elif then == "reset":
-            connection.reset()
+            await connection.send(piece)
+            await asyncio.sleep(0)
+        if then != "silence":
+            await asyncio.sleep(0.01)  # what was written is on its way before the end is
+            getattr(connection, then)()
 
     return answer
-
-
-EVENTS_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-END = b"0\r\n\r\n"
 
 
 def chunk(data: bytes) -> bytes:

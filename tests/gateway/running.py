@@ -3,15 +3,17 @@
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 from unittest import mock
 
 import aiohttp
 import msgspec
 import uvicorn
 
+import gateway as package
 from gateway.app import Gateway, create_app
 from gateway.config import Config
 from gateway.serve import bind
@@ -23,6 +25,15 @@ from telemetry.labels import Labels
 CHAT, COMPLETIONS, GENERATE = "/v1/chat/completions", "/v1/completions", "/generate"
 SOON_S = 10.0
 """How long a test waits for what takes milliseconds."""
+_SOURCE = Path(package.__file__).parent
+_AT_REST = frozenset(("Health._watch_health", "Health._watch_load", "Upstream._tick"))
+
+
+class AnEngine(Protocol):
+    """Anything that listens."""
+
+    @property
+    def url(self) -> str: ...
 
 
 class Recording(Aggregate):
@@ -43,13 +54,9 @@ class Running:
     def __init__(self, app: Gateway, port: int, http: aiohttp.ClientSession) -> None:
         self.app = app
         self.port = port
+        self.url = f"http://127.0.0.1:{port}"
         self.http = http
         self.errors: list[str] = []
-
-    @property
-    def url(self) -> str:
-        """Without a slash at the end."""
-        return f"http://127.0.0.1:{self.port}"
 
     @property
     def records(self) -> list[RequestRecord]:
@@ -63,7 +70,7 @@ class Running:
         return list(self.app.workers)
 
     def post(self, path: str, body: Any, **headers: str) -> Any:
-        """A POST as a context manager; body: bytes as they are, or an object to send as JSON."""
+        """A POST as a context manager; body: bytes as they are, or an object to send as JSON; headers with - as _."""
         data = body if isinstance(body, bytes) else msgspec.json.encode(body)
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.http.post(path, data=data, headers={"content-type": "application/json"} | given)
@@ -89,9 +96,7 @@ class Running:
         async with self.http.get("/metrics") as response:
             assert response.status == 200
             page = await response.text()
-        return {
-            name: float(value) for name, value in re.findall(r"^([^#\s][^\n]*) (\S+)$", page, re.MULTILINE)
-        }
+        return {name: float(value) for name, value in re.findall(r"^([^#\s][^\n]*) (\S+)$", page, re.MULTILINE)}
 
     async def ready(self, count: int) -> None:
         """Wait until so many workers take requests."""
@@ -106,13 +111,13 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 def serving_tasks() -> set[str]:
-    """What still runs in gateway/ but the watchers of engines."""
-    coroutines = [task.get_coro() for task in asyncio.all_tasks()]
-    names = {getattr(coroutine, "__qualname__", "") for coroutine in coroutines}
-    return {name for name in names if name in ("RequestResponseCycle.run_asgi", "_until_gone")}
+    """The tasks of the gateway that are there for a request: all but its watchers and clocks."""
+    codes = [getattr(task.get_coro(), "cr_code", None) for task in asyncio.all_tasks()]
+    ours = {code.co_qualname for code in codes if code is not None and Path(code.co_filename).is_relative_to(_SOURCE)}
+    return ours - _AT_REST
 
 
-class _Listener(logging.Handler):
+class _Complaints(logging.Handler):
     def __init__(self, errors: list[str]) -> None:
         super().__init__(logging.ERROR)
         self._errors = errors
@@ -123,26 +128,26 @@ class _Listener(logging.Handler):
 
 @asynccontextmanager
 async def running(
-    *engines: Any, admin_token: str | None = None, wait: bool = True, **settings: Any
+    *engines: AnEngine, admin_token: str | None = None, wait: bool = True, **settings: Any
 ) -> AsyncIterator[Running]:
-    """A gateway in front of these engines (anything with a url), which are up when it is handed out.
+    """A gateway in front of these engines, which are up when it is handed out.
 
-    Fails at its end when the gateway raised anything to its server, or a request is still in it.
+    Fails at its end when the application let an exception out, or a request is still somewhere in it.
     """
-    config = Config(engines=tuple(e.url for e in engines), **{"poll_interval_s": 0.02} | settings)
+    config = Config(engines=tuple(engine.url for engine in engines), **{"poll_interval_s": 0.05} | settings)
     with mock.patch("gateway.app.Aggregate", Recording):
         app = create_app(config, admin_token=admin_token)
     async with serving(app) as port, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
         gateway = Running(app, port, http)
-        log, listener = logging.getLogger("uvicorn.error"), _Listener(gateway.errors)
-        log.addHandler(listener)
+        log, complaints = logging.getLogger("uvicorn.error"), _Complaints(gateway.errors)
+        log.addHandler(complaints)
         try:
             if wait:
                 await gateway.ready(len(engines))
             yield gateway
             await until(gateway.settled)
         finally:
-            log.removeHandler(listener)
+            log.removeHandler(complaints)
         assert not [error for error in gateway.errors if "Exception in ASGI" in error]
 
 
@@ -150,8 +155,15 @@ async def running(
 async def serving(app: Gateway) -> AsyncIterator[int]:
     """The port of a uvicorn server with this application, set up as gateway.serve sets it up."""
     config = uvicorn.Config(
-        app, http="httptools", lifespan="on", interface="asgi3", access_log=False, log_config=None,
-        server_header=False, date_header=False, timeout_keep_alive=75,
+        app,
+        http="httptools",
+        lifespan="on",
+        interface="asgi3",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=75,
     )
     config.load()
     server = uvicorn.Server(config)
@@ -170,9 +182,9 @@ async def serving(app: Gateway) -> AsyncIterator[int]:
 
 
 def sums(metrics: dict[str, float], name: str, **labels: str) -> float:
-    """The sum of a metric's samples that carry these labels."""
+    """The sum of the samples of a metric that carry these labels."""
     wanted = [f'{label}="{value}"' for label, value in labels.items()]
-    return sum(value for key, value in metrics.items() if key.partition("{")[0] == name and all(w in key for w in wanted))
+    return sum(v for key, v in metrics.items() if key.partition("{")[0] == name and all(w in key for w in wanted))
 
 
 def chat(text: str = "Hi", **more: Any) -> dict[str, Any]:
@@ -188,13 +200,17 @@ def error_of(body: bytes) -> dict[str, Any]:
     return error
 
 
-async def exchange(port: int, request: bytes, *, pieces: Iterable[bytes] = ()) -> bytes:
+def request_bytes(path: str, body: bytes, *headers: str, method: str = "POST") -> bytes:
+    """A request as raw bytes."""
+    lines = [f"{method} {path} HTTP/1.1", "host: localhost", f"content-length: {len(body)}", *headers]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+async def exchange(port: int, request: bytes) -> bytes:
     """Everything the gateway answers to raw bytes until it closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    for piece in (request, *pieces):
-        writer.write(piece)
-        await writer.drain()
     try:
+        writer.write(request)
         async with asyncio.timeout(SOON_S):
             return await reader.read()
     finally:

@@ -33,7 +33,9 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
 
 def test_everything_can_be_written_down(tmp_path: Path) -> None:
     """Routes and customers are mappings; an empty file is the defaults."""
-    path = written(tmp_path, f"routes: {{chat: {{level: off}}, code: {{}}}}\ncustomers: {{acme: {{keys: [{HASH}]}}}}\n")
+    path = written(
+        tmp_path, f"routes: {{chat: {{level: off}}, code: {{}}}}\ncustomers: {{acme: {{keys: [{HASH}]}}}}\n"
+    )
     config = load_config(path, {})
     assert config.routes == {"chat": RouteConfig(level="off"), "code": RouteConfig()}
     assert config.customers == {"acme": CustomerConfig(keys=(HASH,))}

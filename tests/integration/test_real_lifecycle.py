@@ -5,13 +5,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from engine_adapter.engine import Continuity, State, forgot, next_state
 from engine_adapter.sglang import SGLang
-from examples.real_sglang_cpu.engine_process import EngineProcess, Options
-from tests.integration.engines import TINY, Engines, stop
+from examples.real_sglang_cpu.engine_process import EngineProcess, EngineProcessError, Options
+from tests.integration.engines import HOME, TINY, Engines, stop
 
 pytestmark = pytest.mark.engines
 
@@ -195,8 +196,8 @@ def test_added_usage_arrives(engines: Engines) -> None:
     added = SGLANG.additions(
         "/v1/chat/completions", stream=b"true", stream_options=b'{"continuous_usage_stats":true}'
     )
-    body = {"model": "tiny", "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 3, "stream": True}
-    body |= {name: json.loads(value) for name, value in added.members.items()}
+    body: dict[str, Any] = {name: json.loads(value) for name, value in added.members.items()}
+    body |= {"model": "tiny", "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 3, "stream": True}
     events = engine.request("/v1/chat/completions", body)[1].decode().strip().split("\n\n")
     assert events[-1] == "data: [DONE]"
     chunks = [json.loads(event.removeprefix("data: ")) for event in events[:-1]]
@@ -228,8 +229,11 @@ def test_what_sglang_refuses(engines: Engines, path: str, body: dict[str, object
     assert engine.request(path, body)[0] == status
 
 
-def test_own_engines_end_with_their_test(own_engine: Callable[[Options], EngineProcess]) -> None:
-    """An engine that fails to start leaves no process: here its model has no tokenizer."""
+def test_an_engine_that_cannot_start_leaves_nothing(own_engine: Callable[[Options], EngineProcess]) -> None:
+    """One line that names the cause and the log, and its ports are free again."""
     broken = replace(TINY, extra=("--tokenizer-path", "/nonexistent"))
-    with pytest.raises(Exception, match="ended while starting"):
+    with pytest.raises(
+        EngineProcessError, match=r"^engine on port (\d+) ended while starting: [^\n]+\.log\)$"
+    ) as error:
         own_engine(broken)
+    EngineProcess(HOME, int(str(error.value).split()[3]), TINY).check_ports()

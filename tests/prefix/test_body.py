@@ -35,7 +35,7 @@ def test_value_end_finds_the_end(value: Any) -> None:
 def test_containers_come_apart(items: list[Any], pairs: dict[str, Any]) -> None:
     """Elements and members have the values and names they were written with."""
     raw = json.dumps(items, indent=1).encode()
-    assert [json.loads(raw[s.start : s.end]) for s in elements(raw, 0)] == items
+    assert [json.loads(raw[s.start : s.end]) for s in elements(raw, Span(0, len(raw)))] == items
     raw = json.dumps(pairs).encode()
     assert {m.name: json.loads(raw[m.value.start : m.value.end]) for m in members(raw, 0)} == pairs
 
@@ -44,8 +44,9 @@ def test_containers_come_apart(items: list[Any], pairs: dict[str, Any]) -> None:
     ("raw", "code", "offset"),
     [
         (b"", "invalid_json", 0),
-        (b"nope", "invalid_json", 1),
+        (b"nope", "invalid_json", 0),
         (b'{"a":01}', "invalid_json", 6),
+        ('{"ü":"x"} é'.encode(), "invalid_json", 11),
         (b'{"a":1}x', "invalid_json", 7),
         (b"[1]", "not_an_object", 0),
         (b'"text"', "not_an_object", 0),
@@ -53,15 +54,14 @@ def test_containers_come_apart(items: list[Any], pairs: dict[str, Any]) -> None:
         (b'{"model":"m","model":"m"}', "duplicate_key", 13),
         (b'{"\\u006dodel":"m", "model":"m"}', "duplicate_key", 19),
         (b'{"a":' + b"[" * 3000 + b"]" * 3000 + b"}", "too_deep", MAX_DEPTH + 4),
-        (b'{"a":' + b'{"b":' * 300 + b"1" + b"}" * 301, "too_deep", MAX_DEPTH * 5 + 5),
+        (b'{"a":' + b'{"b":' * 300 + b"1" + b"}" * 301, "too_deep", MAX_DEPTH * 5),
     ],
 )
 def test_what_no_engine_can_accept_is_refused_with_its_place(raw: bytes, code: str, offset: int) -> None:
     """Malformed, too deep, not UTF-8 or ambiguous bodies are refused with code and byte offset."""
     with pytest.raises(BodyError) as caught:
         parse_body(raw)
-    assert (caught.value.code, caught.value.offset) == (code, offset) or caught.value.code == "invalid_json"
-    assert caught.value.code == code
+    assert (caught.value.code, caught.value.offset) == (code, offset)
 
 
 def test_deep_messages_are_refused_when_they_are_read() -> None:

@@ -6,10 +6,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import aiohttp
 import pytest
 
-from gateway.demo.fleet import running
+from gateway.demo.fleet import fetch, running
 from prefix.errors import EngineError
 
 SERVER = """
@@ -47,8 +46,9 @@ def _exists(pid: int) -> bool:
 async def test_ready_then_gone(pids: Path, tmp_path: Path) -> None:
     """Inside the block the child answers at its URL; after it, the child has ended."""
     async with running("it", server(pids), "/", tmp_path) as url:
-        async with aiohttp.ClientSession() as session, session.get(url) as response:
-            assert response.status == 200
+        assert "Directory listing" in await fetch(url)
+        with pytest.raises(EngineError, match=r"/missing: 404"):
+            await fetch(f"{url}/missing")
         assert len(alive(pids)) == 1
     assert alive(pids) == []
 
