@@ -45,13 +45,13 @@ class Answer:
 
     @property
     def first(self) -> Choice:
-        """The first choice: its text and finish reason stand for the answer."""
-        return self.choices[min(self.choices)] if self.choices else Choice()
+        """Choice 0: its text and finish reason stand for the answer."""
+        return self.choices.get(0) or Choice()
 
     @property
     def settled(self) -> bool:
         """Nothing earlier in the stream could change it, but an error."""
-        finished = 0 in self.choices and self.choices[0].finish_reason is not None
+        finished = self.first.finish_reason is not None
         return self.done and finished and bool(self.usages) and not self.by_choice
 
     def usage(self, *, choices: int, cache_report: bool | None) -> Usage | None:

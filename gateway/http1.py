@@ -126,7 +126,7 @@ class Connection(asyncio.Protocol):
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's are not its subclasses
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are not its subclasses
 
     def data_received(self, data: bytes) -> None:
         self.answered = True

@@ -85,8 +85,9 @@ class Connection(asyncio.Protocol):
 
     def reset(self) -> None:
         """End it with a reset (RST), without delivering what still waits."""
-        linger = struct.pack("ii", 1, 0)
-        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        if not self.transport.is_closing():
+            linger = struct.pack("ii", 1, 0)
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.transport.abort()
 
 
