@@ -47,7 +47,7 @@ class DecodeBatch:
         return request.produced + self._steps - self._joined[request]
 
     def output_left(self, clip: int, ratio: float) -> float:
-        """Tokens to keep for the output still allowed: at most `clip` a request, times `ratio` if it may end early."""
+        """Tokens to keep for the output still allowed: at most `clip` each, times `ratio` if it may end early."""
         return sum(
             min(request.max_output_tokens - self.produced(request), clip) * (1.0 if request.ignore_eos else ratio)
             for request in self._joined

@@ -97,12 +97,29 @@ def _public_routes(app: Gateway) -> None:
         return _json(body, 200 if up else 503, {} if up else _RETRY)
 
     @app.get("/v1/models")
-    async def list_models() -> Response:
-        """Every model the engines serve, adapters included."""
-        if not app.models.ids():
-            raise Refusal("no_engine")
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "prefixgate"} for name in app.models.ids()]
-        return _json({"object": "list", "data": data}, 200, {})
+    async def list_models(request: Request) -> Response:
+        """Every model the engines serve, adapters included, as the first engine that serves it describes it."""
+        return _json({"object": "list", "data": list(_cards(app, request).values())}, 200, {})
+
+    @app.get("/v1/models/{name:path}")
+    async def retrieve_model(request: Request, name: str) -> Response:
+        """One model."""
+        cards = _cards(app, request)
+        if name not in cards:
+            raise Refusal("model_not_found", f"no engine serves {name!r}; there is: {', '.join(sorted(cards))}")
+        return _json(cards[name], 200, {})
+
+
+def _cards(app: Gateway, request: Request) -> dict[str, Any]:
+    authorization = request.headers.get("authorization")
+    app.proxy.caller(authorization.encode("latin-1") if authorization else None)
+    cards: dict[str, Any] = {}
+    for worker in app.workers:
+        for name in worker.models:
+            cards.setdefault(name, worker.cards.get(name) or {"id": name, "object": "model"})
+    if not cards:
+        raise Refusal("no_engine")
+    return cards
 
 
 def _error_handlers(app: Gateway) -> None:

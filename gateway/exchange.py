@@ -19,6 +19,7 @@ class Exchange:
     """What happened to one request so far. Monotonic times in seconds; `started` is the clock at its first byte."""
 
     __slots__ = (
+        "client_request_id",
         "dispatched",
         "error_type",
         "first_token",
@@ -39,6 +40,7 @@ class Exchange:
         self.path = path
         self.received = received
         self.request_id = secrets.token_hex(16)
+        self.client_request_id: bytes | None = None
         self.prepared: Prepared | None = None
         self.worker: Worker | None = None
         self.route: Route | None = None

@@ -10,6 +10,8 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
+import msgspec
+
 from engine_adapter.engine import Engine, State, next_state
 from engine_adapter.sglang import SGLang
 from gateway.config import Config
@@ -122,7 +124,8 @@ class Health:
         engine = worker.engine
         try:
             info = engine.parse_info(await self._ask(worker, engine.info_paths))
-            names = engine.parse_models(await self._ask(worker, ("/v1/models",)))
+            listed = await self._ask(worker, ("/v1/models",))
+            names = engine.parse_models(listed)
         except EngineError as error:
             return f"not a usable {engine.kind} engine: {error}"
         if info.disaggregation is not None:
@@ -130,6 +133,7 @@ class Health:
         models = tuple(dict.fromkeys((*info.models, *names)))
         if not models:
             return "serves no model"
+        worker.cards = {card["id"]: card for card in msgspec.json.decode(listed)["data"]}
         self._workers.introduce(worker, info, models, time.monotonic())
         self._learned(models)
         return None

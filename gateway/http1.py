@@ -129,6 +129,9 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's are not its subclasses
 
     def data_received(self, data: bytes) -> None:
+        if self.complete:  # nobody asked for these bytes: they must not become the next request's answer
+            self.close()
+            return
         self.answered = True
         try:
             self._parser.feed_data(data)
@@ -147,6 +150,10 @@ class Connection(asyncio.Protocol):
 
     # httptools' callbacks
 
+    def on_message_begin(self) -> None:
+        if self.complete:
+            raise EngineFault("invalid", "bytes behind the answer")
+
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
         self._framed = self._framed or name in (b"content-length", b"transfer-encoding")
@@ -158,6 +165,8 @@ class Connection(asyncio.Protocol):
             self.headers.clear()
             self._framed = False
             return
+        if status > 599:
+            raise EngineFault("invalid", f"there is no status {status}")
         self.status = status
         self.keep = self._parser.should_keep_alive()
         self._framed = self._framed or status in (204, 304)

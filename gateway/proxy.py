@@ -7,6 +7,7 @@ every placement in exactly one release.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 
@@ -33,6 +34,7 @@ _CODES: dict[FaultKind, str] = {
 }
 _RETRY: frozenset[FaultKind] = frozenset(("refused", "unreachable", "unavailable", "disconnected"))
 _RETRY_STATUS = frozenset((502, 503))
+_INVISIBLE = re.compile(rb"[^!-~]")
 
 
 class Proxy:
@@ -59,6 +61,10 @@ class Proxy:
         self._config = config
         self._keys = KeyRing(config.customers)
 
+    def caller(self, authorization: bytes | None) -> Caller:
+        """Who asks. Raises Refusal `invalid_api_key` when customers are configured and this is none of them."""
+        return self._keys.caller(authorization)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope["path"], self._now())
         try:
@@ -75,7 +81,8 @@ class Proxy:
         if scope["method"] != "POST":
             raise Refusal("method_not_allowed", f"{scope['path']} takes POST")
         incoming = await read_request(scope, receive, self._config.max_body_bytes)
-        caller = self._keys.caller(incoming.authorization)
+        exchange.client_request_id = incoming.request_id
+        caller = self.caller(incoming.authorization)
         prepared = self._preparer.prepare(incoming.path, incoming.body, caller, incoming.own, self._config)
         exchange.prepared, exchange.streamed = prepared, prepared.stream
         task = asyncio.current_task()
@@ -107,8 +114,7 @@ class Proxy:
                 body, hide = prepared.for_engine(worker.engine)
                 exchange.dispatched = exchange.dispatched or self._now()
                 response, first = await self._ask(worker, incoming, body, last=last)
-                await send(_start(exchange, response, trusted=caller.trusted))
-                await self._relay(exchange, worker, response, first, send, hide=hide)
+                await self._relay(exchange, worker, response, first, send, hide=hide, trusted=caller.trusted)
                 return
             except EngineFault as error:
                 exchange.outcome, exchange.error_type = "error", _CODES[error.kind]
@@ -153,11 +159,21 @@ class Proxy:
             raise
 
     async def _relay(
-        self, exchange: Exchange, worker: Worker, response: Response, first: bytes, send: Send, *, hide: bool
+        self,
+        exchange: Exchange,
+        worker: Worker,
+        response: Response,
+        first: bytes,
+        send: Send,
+        *,
+        hide: bool,
+        trusted: bool,
     ) -> None:
-        exchange.status = response.status
+        exchange.status, exchange.error_type = response.status, None
+        streams = response.status == 200 and response.content_type == b"text/event-stream"
         try:
-            if response.status == 200 and response.content_type == b"text/event-stream":
+            await send(_start(exchange, response, streams=streams, trusted=trusted))
+            if streams:
                 await self._stream(exchange, worker, response, first, send, hide=hide)
                 return
             exchange.streamed = False
@@ -204,9 +220,12 @@ async def _until_gone(receive: Receive) -> None:
         pass
 
 
-def _start(exchange: Exchange, response: Response, *, trusted: bool) -> dict[str, object]:
+def _start(exchange: Exchange, response: Response, *, streams: bool, trusted: bool) -> dict[str, object]:
     headers = response_headers(response.headers)
-    headers += _own_headers(exchange)
+    if streams:  # its length changes when usage is hidden or an error event is added
+        headers = [header for header in headers if header[0] != b"content-length"]
+    echoed = any(name == b"x-request-id" for name, _ in headers)
+    headers += _own_headers(exchange, echo=not echoed)
     if trusted and exchange.worker is not None and exchange.route is not None:
         headers.append((b"x-prefixgate-worker", exchange.worker.id.encode()))
         expected = str(exchange.route.expected_cached_tokens).encode()
@@ -214,12 +233,14 @@ def _start(exchange: Exchange, response: Response, *, trusted: bool) -> dict[str
     return {"type": "http.response.start", "status": response.status, "headers": headers}
 
 
-def _own_headers(exchange: Exchange) -> list[tuple[bytes, bytes]]:
+def _own_headers(exchange: Exchange, *, echo: bool = True) -> list[tuple[bytes, bytes]]:
     headers = [(b"x-prefixgate-request-id", exchange.request_id.encode())]
+    if echo and exchange.client_request_id is not None:
+        headers.append((b"x-request-id", exchange.client_request_id))
     prepared = exchange.prepared
     if prepared is not None and prepared.identity.prompt_version is not None:
         version = prepared.identity.prompt_version.encode("ascii", "replace")
-        headers.append((b"x-prefixgate-prompt-version", b"".join(version.split())))
+        headers.append((b"x-prefixgate-prompt-version", _INVISIBLE.sub(b"", version)))
     if prepared is not None and prepared.changes:
         kinds = dict.fromkeys(change.kind for change in prepared.changes)
         headers.append((b"x-prefixgate-changes", ", ".join(kinds).encode()))

@@ -38,10 +38,10 @@ async def relay_stream(
 ) -> StreamResult:
     """Forward a stream of events. A broken one gets an error event and is left without its end.
 
-    on_content is called once, at the first generated content. The result's outcome says how it ended; unless it
-    is "truncated" the response is complete.
+    on_content is called once, at the first generated content. The result's outcome says how it ended. The response
+    is complete unless the engine broke off before its [DONE].
     """
-    chunk, waiting = first, True
+    chunk, waiting, broken = first, True, False
     while chunk:
         forward = tap.feed(chunk)
         if forward:
@@ -52,11 +52,15 @@ async def relay_stream(
         try:
             chunk = await response.read()
         except EngineFault:
+            broken = True
             break
     result = tap.close()
-    broken = result.outcome == "truncated"
-    tail = result.tail + (b"\n\n" + Refusal("stream_broken").event() if broken else b"")
-    await send({"type": "http.response.body", "body": tail, "more_body": broken})
+    broken = broken and not result.done_seen
+    if broken and result.outcome == "ok":  # opaque: only the transport told
+        result = msgspec.structs.replace(result, outcome="truncated")
+    truncated = result.outcome == "truncated"
+    tail = result.tail + (b"\n\n" + Refusal("stream_broken").event() if truncated else b"")
+    await send({"type": "http.response.body", "body": tail, "more_body": broken or truncated})
     return result
 
 

@@ -5,6 +5,7 @@ worker's blocks is forgotten whenever two looks at it show another process or an
 """
 
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 from engine_adapter.engine import Continuity, Engine, EngineInfo, EngineLoad, State, forgot
@@ -15,12 +16,13 @@ from gateway.models import Models
 class Worker:
     """One endpoint and what is known of it.
 
-    cache_report: whether it tells cached tokens, None while nobody knows. in_flight: requests open from here.
+    cards: how it describes each model at /v1/models. cache_report: whether it tells cached tokens, None while nobody knows. in_flight: requests open from here.
     drained: an operator asked for no new requests. continuity: what its cache's identity was at the last look.
     """
 
     __slots__ = (
         "cache_report",
+        "cards",
         "continuity",
         "drained",
         "engine",
@@ -42,6 +44,7 @@ class Worker:
         self.drained = False
         self.info: EngineInfo | None = None
         self.models: tuple[str, ...] = ()
+        self.cards: dict[str, dict[str, Any]] = {}
         self.load: EngineLoad | None = None
         self.continuity = Continuity()
         self.cache_report: bool | None = None

@@ -54,9 +54,8 @@ def prepare(raw: bytes, tools: ToolCache, views: ToolViews) -> list[int]:
 
 def main() -> None:
     """Print the table."""
-    print(
-        f"command: {' '.join(sys.argv)}   machine: {platform.processor() or platform.machine()}, Python {platform.python_version()}"
-    )
+    print(f"command: {' '.join(sys.argv)}")
+    print(f"machine: {platform.processor() or platform.machine()}, Python {platform.python_version()}")
     print(f"{'body':>6} {'tools':>5} {'order':>6} {'ours us':>9} {'orjson us':>9} {'ratio':>6}")
     rng = random.Random(1)
     for size in (2048, 32768):

@@ -174,14 +174,14 @@ SALTED = [{}, {"cache_salt": "ab"}, {"cache_salt": "a", "extra_key": "b"}, {"ext
 def test_salts_part_caches_on_every_api(engines: Engines, path: str) -> None:
     """Each combination of salt and key has a cache of its own, on each API (case 37); repeats hit."""
     (engine,) = engines.take(1)
-    prompt = {
+    prompts: dict[str, dict[str, Any]] = {
         "/v1/chat/completions": {"messages": [{"role": "user", "content": PROMPT}], "max_tokens": 2},
         "/v1/completions": {"prompt": PROMPT, "max_tokens": 2},
         "/generate": {"text": PROMPT, "sampling_params": {"max_new_tokens": 2}},
-    }[path]
+    }
 
     def hit(salts: dict[str, str]) -> bool:
-        answer = engine.get_json(path, {"model": "tiny", **prompt, **salts})
+        answer = engine.get_json(path, {"model": "tiny", **prompts[path], **salts})
         if path == "/generate":
             return bool(answer["meta_info"]["cached_tokens"])
         return bool(answer["usage"]["prompt_tokens_details"]["cached_tokens"])

@@ -32,6 +32,12 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
+def start(port: int, *arguments: str) -> subprocess.Popen[str]:
+    """Start one engine with the example; the caller ends it."""
+    command = [sys.executable, str(RUN), "start", "--engines", "1", "--port", str(port), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 def processes(port: int) -> list[str]:
     """Command lines of running engines on this port."""
     found = []
@@ -114,21 +120,29 @@ def test_an_engine_of_another_model(port: int) -> None:
 
 
 @pytest.mark.engines
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-def test_engines_end_with_the_command(port: int, end: signal.Signals) -> None:
+def test_engines_end_with_the_command(port: int) -> None:
     """It prints the gateway's command line, warns of a missing cache report, and takes its engines along."""
-    command = [sys.executable, str(RUN), "start", "--engines", "1", "--port", str(port), "--no-cache-report"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+    with start(port, "--no-cache-report") as child:
         assert child.stdout is not None
         assert child.stderr is not None
-        lines = iter(child.stdout.readline, "Ctrl-C stops the engines.\n")
-        printed = "".join(lines)
+        printed = "".join(iter(child.stdout.readline, "Ctrl-C stops the engines.\n"))
         assert f"prefixgate serve --engine http://127.0.0.1:{port}\n" in printed
         assert processes(port) != []
-        child.send_signal(end)
-        code = child.wait(30)
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(30) == 130
         warnings = [line for line in child.stderr if line.startswith("warning:")]
     assert len(warnings) == 1
     assert "without --enable-cache-report" in warnings[0]
-    assert code == (130 if end is signal.SIGTERM else -signal.SIGKILL)
+    assert processes(port) == []
+
+
+@pytest.mark.engines
+def test_engines_end_with_a_killed_command(port: int) -> None:
+    """Even SIGKILL, which nobody can handle, leaves no engine behind, and neither does it while they start."""
+    with start(port) as child:
+        deadline = time.monotonic() + START_S
+        while processes(port) == [] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        child.kill()
+        child.communicate()
     assert all_gone(port)

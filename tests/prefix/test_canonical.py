@@ -197,7 +197,10 @@ def test_unknown_level_and_bad_bodies_are_named_errors() -> None:
 def test_other_processes_agree() -> None:
     """Another interpreter with another hash seed gives the same bytes."""
     raw = wire(case(10)["input"]["B"])
-    code = "import sys; from prefix.canonical import canonicalize; sys.stdout.buffer.write(canonicalize(sys.stdin.buffer.read()).body)"
+    code = (
+        "import sys; from prefix.canonical import canonicalize; "
+        "sys.stdout.buffer.write(canonicalize(sys.stdin.buffer.read()).body)"
+    )
     runs = {
         subprocess.run(
             [sys.executable, "-c", code], input=raw, capture_output=True, check=True, env={"PYTHONHASHSEED": seed}
