@@ -5,7 +5,7 @@ counter, the sum of contexts, how many requests start a page at which step (thei
 at which step each is due for a report.
 """
 
-from engine_adapter.engine_request import EngineRequest
+from engine_adapter.engine_request import CLIPPED_OUTPUT, EngineRequest
 
 
 class DecodeBatch:
@@ -18,6 +18,9 @@ class DecodeBatch:
         self._due: dict[int, list[EngineRequest]] = {}
         self._due_step: dict[EngineRequest, int] = {}
         self._steps = 0
+        self._left = {False: 0, True: 0}  # output still allowed, by ignore_eos, of requests below the clip
+        self._counts = {False: 0, True: 0}
+        self._long: dict[EngineRequest, None] = {}
         self.context_tokens = 0
 
     def __len__(self) -> int:
@@ -31,6 +34,11 @@ class DecodeBatch:
         self._joined[request] = self._steps
         self._phases[(request.computed - self._steps) % self._page] += 1
         self.context_tokens += request.computed
+        if request.max_output_tokens > CLIPPED_OUTPUT:
+            self._long[request] = None
+        else:
+            self._left[request.ignore_eos] += request.max_output_tokens - request.produced
+            self._counts[request.ignore_eos] += 1
         self._plan_report(request, request.produced)
 
     def leave(self, request: EngineRequest) -> None:
@@ -40,18 +48,24 @@ class DecodeBatch:
         request.produced += self._steps - since
         request.computed += self._steps - since
         self.context_tokens -= request.computed
+        if request.max_output_tokens > CLIPPED_OUTPUT:
+            del self._long[request]
+        else:
+            self._left[request.ignore_eos] -= request.max_output_tokens - request.produced
+            self._counts[request.ignore_eos] -= 1
         del self._due_step[request]
 
     def produced(self, request: EngineRequest) -> int:
         """Output tokens of a running request so far."""
         return request.produced + self._steps - self._joined[request]
 
-    def output_left(self, clip: int, ratio: float) -> float:
-        """Tokens to keep for the output still allowed: at most `clip` each, times `ratio` if it may end early."""
-        return sum(
-            min(request.max_output_tokens - self.produced(request), clip) * (1.0 if request.ignore_eos else ratio)
-            for request in self._joined
-        )
+    def output_left(self, ratio: float) -> float:
+        """Tokens to keep for the output still allowed, each clipped, times `ratio` where it may end early."""
+        total = self._left[True] + self._left[False] * ratio
+        for request in self._long:
+            left = min(request.max_output_tokens - self.produced(request), CLIPPED_OUTPUT)
+            total += left if request.ignore_eos else left * ratio
+        return total
 
     def page_demand(self) -> int:
         """Tokens of the pages that the next step starts."""
@@ -65,6 +79,8 @@ class DecodeBatch:
         """One step: a token each. The requests due for a report, in the order in which they joined."""
         self._steps += 1
         self.context_tokens += len(self._joined)
+        for early in (False, True):
+            self._left[early] -= self._counts[early]
         due = self._due.pop(self._steps, None)
         if due is None:
             return []

@@ -27,7 +27,7 @@ TOUCH_EVERY, TOUCHED_WAITING = 32, 128
 
 
 class EngineModel:
-    """One engine. `cache` and the counters may be read at any time."""
+    """One engine."""
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
@@ -38,8 +38,6 @@ class EngineModel:
         self._ratio = FIRST_RATIO  # part of the allowed output that is reserved for running requests
         self._full = False  # no admission until a request leaves
         self._passes = 0
-
-    # ------------------------------------------------------------------ from outside
 
     def submit(self, request: EngineRequest) -> None:
         """Queue a request. Raises EngineError for a prompt that does not fit; cuts too long an output."""
@@ -84,7 +82,7 @@ class EngineModel:
         return Load(len(self.running) + (self.chunked is not None), len(self.waiting), uncached, used)
 
     def quiet_s(self) -> float:
-        """Seconds in which nothing but decode steps without a report will happen, unless a request arrives."""
+        """Seconds in which nothing but unreported decode steps will happen, unless a request arrives."""
         if not self.running or self.chunked is not None or (self.waiting and not self._full):
             return 0.0
         steps = self.running.steps_to_report() - 1
@@ -104,8 +102,6 @@ class EngineModel:
             return self._decode(horizon_s)
         self._ratio = FIRST_RATIO
         return None
-
-    # ------------------------------------------------------------------ prefill
 
     def _schedule_prefill(self) -> list[Chunk]:
         """Choose the prompts of the next iteration and allocate their KV cache."""
@@ -183,8 +179,6 @@ class EngineModel:
             reports.append(Report(request, request.produced, finished))
         return Step(seconds, reports)
 
-    # ------------------------------------------------------------------ decode
-
     def _decode(self, horizon_s: float) -> Step:
         seconds = 0.0
         while True:
@@ -235,8 +229,6 @@ class EngineModel:
         if keep:
             self._store(request)
         self._release(request)
-
-    # ------------------------------------------------------------------ the cache
 
     def _store(self, request: EngineRequest) -> None:
         """Hand what is computed to the tree, split at the prompt's end, and lock it there."""

@@ -8,10 +8,8 @@ PrefillAdder and PrefillBudget (managers/schedule_policy.py, mem_cache/prefill_b
 from enum import Enum, auto
 
 from engine_adapter.engine_decode import DecodeBatch
-from engine_adapter.engine_request import Chunk, EngineConfig, EngineRequest
+from engine_adapter.engine_request import CLIPPED_OUTPUT, Chunk, EngineConfig, EngineRequest
 from prefix.radix import RadixCache
-
-CLIPPED_OUTPUT = 4096  # the scheduler never reserves for more output than this
 
 
 class Verdict(Enum):
@@ -28,7 +26,7 @@ class PrefillPass:
     def __init__(self, config: EngineConfig, cache: RadixCache, batch: DecodeBatch, output_ratio: float) -> None:
         self._page = config.page_tokens
         self._cache = cache
-        self._promised = batch.output_left(CLIPPED_OUTPUT, output_ratio)
+        self._promised = batch.output_left(output_ratio)
         self._promised_now = 0
         self._iteration_left = config.prefill_tokens
         self._chunk_left = config.chunk_tokens

@@ -12,8 +12,9 @@
   SGLang refuses to flush while a request runs.
 - With --enable-cache-report usage has `prompt_tokens_details.cached_tokens`, also when it is 0; without, the details
   are null. /generate always has `meta_info.cached_tokens`.
-- Any model name is answered, with status 200: the gateway has to refuse unknown ones. An empty `text` at /generate
-  kills the CPU engine; empty `messages` and `prompt` are a 400.
+- Any model name is answered, with status 200: the gateway has to refuse unknown ones.
+- An empty prompt kills the CPU engine where SGLang does not refuse it: `text` "" at /generate, and one "" or [] in a
+  batch, also of /v1/completions. Refuse those before they are sent, and before a retry kills the next engine.
 """
 
 import hashlib

@@ -14,7 +14,8 @@ from aiohttp import web
 
 from engine_adapter.engine_request import EngineConfig, EngineRequest, Report
 from engine_adapter.simulated_answers import Choice, StreamWriter, answer
-from engine_adapter.simulated_asks import Api, Ask, Prompt, Refusal, check_lengths, read_ask
+from engine_adapter.simulated_asks import Api, Ask, Prompt, Refusal, check_lengths
+from engine_adapter.simulated_bodies import read_ask
 from engine_adapter.simulated_driver import EngineDriver
 from engine_adapter.simulated_status import Totals
 from engine_adapter.simulated_text import invent_output, natural_length
@@ -54,8 +55,12 @@ class Flight:
         self._news = asyncio.Event()
 
     def __enter__(self) -> Self:
-        for request in self._choices:
-            self._driver.submit(request, self._hear)
+        try:
+            for request in self._choices:
+                self._driver.submit(request, self._hear)
+        except EngineError:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -49,7 +49,7 @@ class UsageFilter:
     def close(self) -> bytes:
         rest = bytes(self._held)
         self._held.clear()
-        return rest if self._oversize else _without_usage(rest)
+        return _without_usage(rest)
 
     def _passing(self, whole: bytes) -> Iterator[bytes]:
         for event in events.split(whole):

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 from fastapi import APIRouter, Request, Response
+from fastapi.openapi.docs import get_swagger_ui_html
 
 from engine_adapter.engine import State
 from gateway.config import check_engine_url
@@ -59,7 +60,7 @@ class AdminGuard:
 
 
 def admin_routes(guard: AdminGuard, workers: Workers, health: Health, exporters: Exporters) -> APIRouter:
-    """`/workers`, `/workers/{id}`, `/workers/{id}/drain`, `/metrics`."""
+    """`/workers`, `/workers/{id}`, `/workers/{id}/drain`, `/metrics`, `/docs`, `/openapi.json`."""
     routes = APIRouter()
 
     @routes.get("/workers")
@@ -101,6 +102,17 @@ def admin_routes(guard: AdminGuard, workers: Workers, health: Health, exporters:
         guard(request)
         body, content_type = await asyncio.to_thread(exporters.prometheus, request.headers.get("accept"))
         return Response(body, headers={"content-type": content_type})
+
+    @routes.get("/openapi.json", include_in_schema=False)
+    async def openapi(request: Request) -> dict[str, Any]:
+        guard(request)
+        schema: dict[str, Any] = request.app.openapi()
+        return schema
+
+    @routes.get("/docs", include_in_schema=False)
+    async def docs(request: Request) -> Response:
+        guard(request)
+        return get_swagger_ui_html(openapi_url="/openapi.json", title="prefixgate")
 
     return routes
 

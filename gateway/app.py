@@ -74,7 +74,14 @@ def create_app(config: Config, *, admin_token: str | None = None) -> Gateway:
             yield
         await asyncio.to_thread(exporters.shutdown)
 
-    app = Gateway(title="prefixgate", version=__version__, lifespan=lifespan)
+    app = Gateway(
+        title="prefixgate",
+        version=__version__,
+        lifespan=lifespan,
+        openapi_url=None,  # these three are operators' pages: see admin_routes
+        docs_url=None,
+        redoc_url=None,
+    )
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.proxy = Proxy(config, workers, upstream, health.suspect, aggregate.record)
     app.include_router(admin_routes(AdminGuard(admin_token, config.host), workers, health, exporters))
@@ -128,10 +135,17 @@ def _error_handlers(app: Gateway) -> None:
         headers = {name.decode(): value.decode() for name, value in error.headers()}
         return Response(error.body(), error.kind.status, headers)
 
+    @app.exception_handler(500)
+    async def failed(request: Request, _: Exception) -> Response:
+        return await refused(request, Refusal("internal_error"))
+
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
         code = "method_not_allowed" if error.status_code == 405 else "not_found"
-        return await refused(request, Refusal(code, f"{request.method} {request.url.path}: {error.detail}"))
+        allow = (error.headers or {}).get("Allow")
+        return await refused(
+            request, Refusal(code, f"{request.method} {request.url.path}: {error.detail}", allow=allow)
+        )
 
 
 def _labels(config: Config) -> Labels:

@@ -88,6 +88,7 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
         config = msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {_explain(str(error))}") from None
+    config = msgspec.structs.replace(config, engines=tuple(check_engine_url(url) for url in config.engines))
     _check(config, where)
     return config
 
@@ -126,9 +127,7 @@ def _explain(message: str) -> str:
 
 def _check(config: Config, where: str) -> None:
     nearest(config.policy, POLICIES, f"{where}: unknown policy")
-    for url in config.engines:
-        check_engine_url(url)
-    if len(set(config.engines)) != len(config.engines):
+    if len({url.partition("://")[2] for url in config.engines}) != len(config.engines):
         raise ConfigError(f"{where}: an engine is listed twice")
     for name, customer in config.customers.items():
         if not customer.keys:
@@ -151,9 +150,10 @@ def nearest(name: str, valid: Collection[str], what: str) -> None:
 
 def check_engine_url(url: str) -> str:
     """The URL without a trailing slash. Raises ConfigError unless it is plain http(s)://host[:port][/path]."""
-    parts = urlsplit(url)
     try:
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna")  # as it will be looked up
+        valid = parts.scheme in ("http", "https") and bool(host) and (parts.port or 1) > 0
     except ValueError:
         valid = False
     if not valid or parts.query or parts.fragment:

@@ -53,13 +53,19 @@ TABLE: dict[str, Kind] = {
 
 
 class Refusal(Exception):
-    """A request the gateway answers by itself. code: a key of TABLE; param: the field at fault (JSON pointer)."""
+    """A request the gateway answers by itself.
 
-    def __init__(self, code: str, message: str | None = None, *, param: str | None = None) -> None:
+    code: a key of TABLE. param: the field at fault (JSON pointer). allow: methods the path has, for 405.
+    """
+
+    def __init__(
+        self, code: str, message: str | None = None, *, param: str | None = None, allow: str | None = None
+    ) -> None:
         self.kind = TABLE[code]
         self.code = code
         self.message = message or self.kind.message
         self.param = param
+        self.allow = allow
         super().__init__(self.message)
 
     @classmethod
@@ -78,6 +84,8 @@ class Refusal(Exception):
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(self.body())).encode())]
         if self.kind.retry_after is not None:
             headers.append((b"retry-after", str(self.kind.retry_after).encode()))
+        if self.allow is not None:
+            headers.append((b"allow", self.allow.encode()))
         if self.kind.status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
         return headers

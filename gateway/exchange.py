@@ -53,6 +53,11 @@ class Exchange:
         self.streamed = False
         self.retries = 0
 
+    @property
+    def choices(self) -> int:
+        """Answers per prompt, where usage comes for each of them."""
+        return self.prepared.choices if self.prepared is not None else 1
+
     def first_content(self, now: float) -> None:
         """The first generated content passed: the prefill is over."""
         if self.first_token is None and self.route is not None and self.prepared is not None:

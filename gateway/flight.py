@@ -1,6 +1,7 @@
 """One request in flight, and what its end teaches. Pure.
 
-The engine reports how much of the prompt it had cached; the index predicted how much. Three lessons, all bounded:
+First tokens teach the fleet's prefill rate. At the end the engine reports how much of the prompt it had cached, and
+the index had predicted how much. Three lessons, all bounded:
 
 - **fewer than the LRU part of the prediction** (by more than 2 blocks and 5 % of the prompt): the worker evicts
   earlier than believed, so its believed capacity shrinks by 3 %. What was in flight at dispatch does not count, as
@@ -31,6 +32,14 @@ SLACK_SHARE: Final = 0.05
 MEAN_WEIGHT: Final = 0.02
 """Weight of one request in a running mean."""
 
+PREFILL_RATE: Final = 8000.0
+PRIOR_S: Final = 2.0
+"""Tokens/s that a worker prefills before any was seen, and the seconds of queue that this guess is worth."""
+
+PREFILL_RATE_LEAST: Final = 10.0
+PREFILL_RATE_MOST: Final = 1e6
+"""Limits of the rate, for engines that answer at once and clocks that stand still."""
+
 
 class Route(msgspec.Struct, frozen=True):
     """Where one request goes; tokens of its prompt.
@@ -47,20 +56,35 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class Means:
-    """Running means over the fleet: output tokens of a request, seconds from its first token to its end.
+    """Running means over the fleet: output tokens of a request, seconds from first token to end, prefill rate.
 
-    Guesses count as the first sample; then plain means, until a sample weighs less than MEAN_WEIGHT would.
+    A guess counts as the first sample; then plain means, until a sample would weigh less than MEAN_WEIGHT. The rate
+    is a ratio of sums, tokens prefilled by seconds with a queue, so a batch of first tokens at once is no outlier.
     """
 
-    __slots__ = ("_ends", "_outputs", "decode_s", "output_tokens")
+    __slots__ = ("_busy_s", "_ends", "_outputs", "_prefilled", "decode_s", "output_tokens")
 
     def __init__(self) -> None:
         self.output_tokens = 256.0
         self.decode_s = 8.0
         self._outputs = 1
         self._ends = 1
+        self._busy_s = PRIOR_S
+        self._prefilled = PRIOR_S * PREFILL_RATE
 
-    def learn(self, output_tokens: int, decode_s: float | None) -> None:
+    @property
+    def prefill_rate(self) -> float:
+        """Tokens/s that a worker prefills while it has a queue."""
+        most = PREFILL_RATE_MOST
+        rate = self._prefilled / self._busy_s if self._busy_s * most > self._prefilled else most
+        return max(PREFILL_RATE_LEAST, rate)
+
+    def learn_prefill(self, tokens: int, busy_s: float) -> None:
+        """A worker had its next first token after `busy_s` seconds of queue."""
+        self._prefilled += tokens - MEAN_WEIGHT * self._prefilled
+        self._busy_s += busy_s - MEAN_WEIGHT * self._busy_s
+
+    def learn_end(self, output_tokens: int, decode_s: float | None) -> None:
         """A request that generated something ended; decode_s is None when its first token was not seen."""
         self._outputs += 1
         self.output_tokens += (output_tokens - self.output_tokens) * max(MEAN_WEIGHT, 1 / self._outputs)
@@ -72,7 +96,18 @@ class Means:
 class Flight:
     """A request that was routed and not yet released: counted in the load and pinned in the index of its worker."""
 
-    __slots__ = ("_index", "_known", "_pinned", "_prompt_tokens", "_run", "_whole", "first_token_at", "load", "route")
+    __slots__ = (
+        "_index",
+        "_known",
+        "_pinned",
+        "_prompt_tokens",
+        "_run",
+        "_uncached",
+        "_whole",
+        "first_token_at",
+        "load",
+        "route",
+    )
 
     def __init__(self, route: Route, load: WorkerLoad, ask: Ask, chosen: Candidate) -> None:
         self.route = route
@@ -82,14 +117,16 @@ class Flight:
         self._prompt_tokens = ask.prompt_tokens
         self._known = chosen.known_blocks
         self._pinned = chosen.pinned_blocks
+        self._uncached = chosen.uncached
         self._run: Run
         self._run, self._whole = load.index.pin(ask.blocks, chosen.pinned_blocks)
         load.dispatch(route.number, chosen.uncached, ask.now)
 
-    def first_token(self, now: float) -> None:
+    def first_token(self, now: float, means: Means) -> None:
         """The first token arrived; only the first call counts."""
         if self.first_token_at is None:
             self.first_token_at = now
+            means.learn_prefill(self._uncached, max(0.0, now - self.load.since))
             self.load.settle(self.route.number, now)
             self._index.mark_computed(self._run)
 
@@ -107,7 +144,7 @@ class Flight:
         load.in_flight -= 1
         load.settle(self.route.number, now)
         if output_tokens > 0:
-            means.learn(output_tokens, None if began is None else max(0.0, now - began))
+            means.learn_end(output_tokens, None if began is None else max(0.0, now - began))
         if self._index is not load.index:
             return
         if cached_tokens is not None:

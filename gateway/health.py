@@ -18,7 +18,7 @@ from gateway.config import Config
 from gateway.http1 import EngineFault
 from gateway.upstream import Upstream
 from gateway.workers import Worker, Workers
-from prefix.errors import EngineError
+from prefix.errors import EngineError, RoutingError
 
 _log = logging.getLogger("prefixgate")
 _HEALTH_TIMEOUT_S = 25.0
@@ -109,6 +109,8 @@ class Health:
                 state = State.UP if reason is None else State.DOWN
             if state is not worker.state:
                 self._went(worker, state, reason)
+            elif reason is not None:
+                worker.last_error = reason
             self._looked[worker.id].set()
             await asyncio.sleep(self._config.poll_interval_s)
 
@@ -134,7 +136,10 @@ class Health:
         if not models:
             return "serves no model"
         worker.cards = {card["id"]: card for card in msgspec.json.decode(listed)["data"]}
-        self._workers.introduce(worker, info, models, time.monotonic())
+        try:
+            self._workers.introduce(worker, info, models, time.monotonic())
+        except RoutingError as error:
+            return f"cannot be routed to: {error}"
         self._learned(models)
         return None
 

@@ -91,14 +91,14 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
             raise _too_large(limit)
         return body
     parts, size = [body], len(body)
-    while message.get("more_body", False):
+    while size <= limit and message.get("more_body", False):
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGone
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-        if size > limit:
-            raise _too_large(limit)
+    if size > limit:
+        raise _too_large(limit)
     return b"".join(parts)
 
 

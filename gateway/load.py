@@ -61,14 +61,13 @@ class WorkerLoad:
     """One worker: its index, its capacity, its queue.
 
     kv_capacity: tokens, None when unknown; scale: what `cached_tokens` reports have made of it. in_flight, assigned,
-    last_routed: as in `Candidate`. All reads are free of effects.
+    last_routed: as in `Candidate`. since: when the queue last moved or began. All reads are free of effects.
     """
 
     __slots__ = (
         "_head",
         "_pending",
         "_report",
-        "_since",
         "assigned",
         "in_flight",
         "index",
@@ -77,6 +76,7 @@ class WorkerLoad:
         "name",
         "pending_tokens",
         "scale",
+        "since",
     )
 
     def __init__(self, name: str, index: WorkerIndex, kv_capacity: int | None, now: float) -> None:
@@ -90,7 +90,7 @@ class WorkerLoad:
         self.pending_tokens = 0
         self._pending: dict[int, int] = {}
         self._head = 0
-        self._since = now
+        self.since = now
         self._report: Report | None = None
 
     def candidate(self, ask: Ask) -> Candidate:
@@ -128,7 +128,7 @@ class WorkerLoad:
 
     def own_wait(self, now: float, prefill_rate: float) -> float:
         """Tokens dispatched by us that are still to be prefilled."""
-        done = DRAIN * prefill_rate * (now - self._since)
+        done = DRAIN * prefill_rate * (now - self.since)
         if done >= self._head:
             return self.pending_tokens - self._head
         return self.pending_tokens - done if done > 0 else self.pending_tokens
@@ -155,7 +155,7 @@ class WorkerLoad:
     def dispatch(self, number: int, uncached: int, now: float) -> None:
         """Request `number` was routed here."""
         if not self._pending:
-            self._head, self._since = uncached, now
+            self._head, self.since = uncached, now
         self._pending[number] = uncached
         self.pending_tokens += uncached
         self.assigned += uncached
@@ -168,7 +168,7 @@ class WorkerLoad:
         if uncached is not None:
             self.pending_tokens -= uncached
             self._head = next(iter(self._pending.values()), 0)
-            self._since = now
+            self.since = now
 
     def observe(self, report: Report, own_kv_tokens: float, prefill_rate: float) -> None:
         """The engine's own numbers; what our count explains is taken off."""

@@ -87,9 +87,8 @@ class Models:
         joined = self._groups.get(base)
         if joined is None:
             joined = self._groups[base] = ModelGroup(base, self.policy)
-        if worker not in joined.workers:
-            joined.workers.add(worker)
-            joined.router.add_worker(worker, kv_capacity_tokens=kv_capacity_tokens, now=now)
+        joined.workers.add(worker)
+        joined.router.add_worker(worker, kv_capacity_tokens=kv_capacity_tokens, now=now)
 
     def leave(self, worker: str) -> None:
         """A worker was taken out."""

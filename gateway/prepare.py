@@ -25,7 +25,10 @@ PROMPT_FIELDS = {CHAT: "messages", COMPLETIONS: "prompt", GENERATE: None}
 
 
 class Prepared(NamedTuple):
-    """One request, ready to be placed. Token counts are estimates unless the prompt came as token ids."""
+    """One request, ready to be placed. Token counts are estimates unless the prompt came as token ids.
+
+    choices: answers per prompt, where the engine reports usage for each of them (/generate); else 1.
+    """
 
     path: str
     body: Body
@@ -38,6 +41,7 @@ class Prepared(NamedTuple):
     blocks: list[int]
     prompt_tokens: int
     max_output_tokens: int | None
+    choices: int
     stream: bool
 
     def for_engine(self, engine: Engine) -> tuple[bytes, bool]:
@@ -91,6 +95,7 @@ class Preparer:
             blocks=block_hashes(view.text, view.seed, BLOCK_BYTES),
             prompt_tokens=view.tokens or max(1, round(len(view.text) / group.bytes_per_token)),
             max_output_tokens=_max_output(body),
+            choices=_choices(body) if path == GENERATE else 1,
             stream=body.slice("stream") == b"true",
         )
 
@@ -114,6 +119,13 @@ def _check_fields(path: str, body: Body) -> None:
         raise Refusal("empty_messages", param="/messages")
     if body.slice("stream") not in (None, b"true", b"false", b"null"):
         raise Refusal("invalid_type", "stream must be true or false", param="/stream")
+
+
+def _choices(body: Body) -> int:
+    sampling = body.value("sampling_params")
+    first = sampling[0] if type(sampling) is list and sampling else sampling
+    value = first.get("n") if type(first) is dict else None
+    return value if type(value) is int and value > 0 else 1
 
 
 def _max_output(body: Body) -> int | None:

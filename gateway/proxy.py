@@ -79,7 +79,7 @@ class Proxy:
 
     async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
-            raise Refusal("method_not_allowed", f"{scope['path']} takes POST")
+            raise Refusal("method_not_allowed", f"{scope['path']} takes POST", allow="POST")
         incoming = await read_request(scope, receive, self._config.max_body_bytes)
         exchange.client_request_id = incoming.request_id
         caller = self.caller(incoming.authorization)
@@ -179,7 +179,8 @@ class Proxy:
             exchange.streamed = False
             answer = await relay_whole(response, first, send)
             if response.status < 400:
-                exchange.outcome, exchange.usage = "ok", usage_of(answer, worker.cache_report)
+                exchange.outcome = "ok"
+                exchange.usage = usage_of(answer, worker.cache_report, choices=exchange.choices)
             else:
                 exchange.outcome, exchange.error_type = "error", str(response.status)
         finally:
@@ -189,7 +190,9 @@ class Proxy:
         self, exchange: Exchange, worker: Worker, response: Response, first: bytes, send: Send, *, hide: bool
     ) -> None:
         api = "sglang" if exchange.path == GENERATE else "openai"
-        tap = StreamTap(api=api, hide_usage=hide, keep_text=False, cache_report=worker.cache_report)
+        tap = StreamTap(
+            api=api, hide_usage=hide, keep_text=False, choices=exchange.choices, cache_report=worker.cache_report
+        )
         try:
             result = await relay_stream(response, first, send, tap, lambda: exchange.first_content(self._now()))
         except asyncio.CancelledError:
@@ -209,7 +212,7 @@ class Proxy:
         prepared.group.router.release(
             route, self._now(), cached_tokens=cached, output_tokens=(usage.output or 0) if usage else 0
         )
-        if cached is not None:
+        if cached is not None and exchange.path != GENERATE:  # which tells it without --enable-cache-report too
             worker.cache_report = True
         if usage is not None and usage.input_total and prepared.view.tokens is None:
             prepared.group.learn_ratio(len(prepared.view.text), usage.input_total)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from engine_adapter.sse import StreamResult, StreamTap
-from engine_adapter.usage import Usage, parse_usage
+from engine_adapter.usage import Usage, parse_usage, sum_choices
 from gateway.errors import Refusal
 from gateway.http1 import EngineFault
 from gateway.incoming import Send
@@ -82,14 +82,15 @@ async def relay_whole(response: Response, first: bytes, send: Send) -> bytes | N
     return None if kept is None else b"".join(kept)
 
 
-def usage_of(body: bytes | None, cache_report: bool | None) -> Usage | None:
-    """The usage a whole answer reports; None when it is not JSON or tells none."""
+def usage_of(body: bytes | None, cache_report: bool | None, *, choices: int = 1) -> Usage | None:
+    """The usage a whole answer reports; None when it is not JSON or tells none. choices: answers per prompt."""
     if body is None:
         return None
     try:
         answer = _answer.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
-    first = answer[0] if isinstance(answer, list) and answer else answer
-    told = None if isinstance(first, list) else first.usage or first.meta_info
-    return None if told is None else parse_usage(told, cache_report=cache_report)
+    answers = answer if isinstance(answer, list) else [answer]
+    told = [each.usage or each.meta_info for each in answers]
+    usages = {place: parse_usage(each, cache_report=cache_report) for place, each in enumerate(told) if each}
+    return sum_choices(usages, choices=choices) if usages else None

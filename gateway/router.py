@@ -12,7 +12,6 @@ passes the time (seconds, any monotonic origin; a clock that goes backwards stan
 - `release` moves the blocks into the worker's LRU and corrects its believed capacity (gateway.flight).
 
 What workers hold is in prefix.index, what they have to do in gateway.load, what a choice costs in gateway.policies.
-Algorithm, constants and measurements: docs/routing.md.
 """
 
 from collections.abc import Collection, Sequence
@@ -24,13 +23,10 @@ from gateway.policies import Candidate, Reason, Request, find_policy, scramble
 from prefix.errors import RoutingError
 from prefix.index import WorkerIndex
 
-__all__ = ["INDEX_CAPACITY_BLOCKS", "PREFILL_RATE", "Route", "Router"]
+__all__ = ["INDEX_CAPACITY_BLOCKS", "Route", "Router"]
 
 INDEX_CAPACITY_BLOCKS = 1 << 20
 """Blocks remembered over all workers, in equal shares: 134M tokens at 128 a block, 65 MB, 135 MB at worst."""
-
-PREFILL_RATE = 8000.0
-"""Tokens/s that a worker prefills. It enters through ratios only: wrong by a factor of 2 it hardly matters."""
 
 
 class Router:
@@ -115,7 +111,9 @@ class Router:
         if not views:
             raise RoutingError("no worker to choose from")
         number = self._number = self._number + 1
-        request = Request(blocks, ask.prompt_tokens, session, number, self._seed, PREFILL_RATE, self._means.decode_s)
+        request = Request(
+            blocks, ask.prompt_tokens, session, number, self._seed, ask.prefill_rate, self._means.decode_s
+        )
         chosen = self._cheapest(self._policy.costs(request, views), views)
         held = fleet = max([c.overlap for c in views])
         if len(views) < len(loads):
@@ -133,7 +131,7 @@ class Router:
         """The first token arrived; once is enough, and after the release it is too late to matter."""
         flight = self._flights.get(route.number)
         if flight is not None and flight.route is route:
-            flight.first_token(now)
+            flight.first_token(now, self._means)
 
     def release(
         self,
@@ -162,7 +160,7 @@ class Router:
         """The engine's own load: prompt tokens in its queue, requests running, KV tokens that they use."""
         load = self._load(worker)
         own_kv = load.index.pinned * self._block_tokens + load.in_flight * self._means.output_tokens
-        load.observe(Report(now, waiting_uncached_tokens, running, kv_used_tokens), own_kv, PREFILL_RATE)
+        load.observe(Report(now, waiting_uncached_tokens, running, kv_used_tokens), own_kv, self._means.prefill_rate)
 
     def on_stored(self, worker: str, blocks: Sequence[int]) -> None:
         """KV event: the worker holds these blocks. From the first event on, events replace the prediction."""
@@ -187,11 +185,12 @@ class Router:
     def _ask(self, blocks: Sequence[int], prompt_tokens: int, now: float, max_output_tokens: int | None) -> Ask:
         if prompt_tokens < 0:
             raise RoutingError(f"prompt_tokens must not be negative: {prompt_tokens}")
-        output = mean = self._means.output_tokens
+        means = self._means
+        output = mean = means.output_tokens
         if max_output_tokens is not None:
             output = min(mean, max(0, max_output_tokens))
         kv_tokens = max(prompt_tokens, len(blocks) * self._block_tokens) + output
-        return Ask(blocks, max(1, prompt_tokens), kv_tokens, mean, self._block_tokens, PREFILL_RATE, now)
+        return Ask(blocks, max(1, prompt_tokens), kv_tokens, mean, self._block_tokens, means.prefill_rate, now)
 
     def _cheapest(self, costs: Sequence[float], views: Sequence[Candidate]) -> Candidate:
         """The cheapest; of equals the one with the fewest in flight, then the least work so far, then by lot."""

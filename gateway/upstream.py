@@ -137,17 +137,19 @@ class Upstream:
         return await self._request(base, b"POST", path, b"".join(lines), body, self._config.read_timeout_s)
 
     async def get(self, url: str, path: str, *, timeout_s: float, limit: int = 4 << 20) -> tuple[int, bytes]:
-        """Status and body of a small resource, at most `limit` bytes of it. Raises EngineFault."""
-        response = await self._request(url, b"GET", path, b"", b"", timeout_s)
+        """Status and body of a small resource, at most `limit` bytes of it, all within `timeout_s`.
+
+        Raises EngineFault.
+        """
         try:
-            parts: list[bytes] = []
-            size = 0
-            while size < limit and (chunk := await response.read()):
-                parts.append(chunk)
-                size += len(chunk)
-            return response.status, b"".join(parts)
-        finally:
-            response.close()
+            async with asyncio.timeout(timeout_s):
+                response = await self._request(url, b"GET", path, b"", b"", timeout_s)
+                try:
+                    return response.status, await _read(response, limit)
+                finally:
+                    response.close()
+        except TimeoutError:
+            raise EngineFault("timeout", f"{path} was not answered within {timeout_s:g} s") from None
 
     def forget(self, base: str) -> None:
         """A worker was taken out: its idle connections go."""
@@ -162,7 +164,7 @@ class Upstream:
         if pool is None:
             pool = self._pools[base] = _Pool(base, self._config, self._open)
         head = b"%s %s HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\n%s\r\n"
-        target = (pool.base + path).encode("ascii", "backslashreplace")
+        target = (pool.base + path).encode("latin-1", "backslashreplace")
         pieces = (head % (method, target, pool.authority, len(body), lines), body)
         connection = pool.take() or await pool.connect()
         try:
@@ -173,7 +175,10 @@ class Upstream:
                 if fault.kind != "disconnected" or not connection.used or connection.answered:
                     raise
                 pool.drop(connection)
-                connection = await pool.connect()
+                try:
+                    connection = await pool.connect()
+                except EngineFault:  # perhaps it died of this very request: that is more than refusing a connection
+                    raise fault from None
                 connection.send(pieces)
                 await connection.head(pool.now() + timeout_s)
         except BaseException:
@@ -192,3 +197,12 @@ class Upstream:
                     connection.fail("timeout", "the engine did not answer in time")
             for pool in self._pools.values():
                 pool.sweep()
+
+
+async def _read(response: Response, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while size < limit and (chunk := await response.read()):
+        parts.append(chunk)
+        size += len(chunk)
+    return b"".join(parts)

@@ -17,8 +17,9 @@ What a worker is believed to hold:
 Held by property tests against a block-by-block model: pinned, computed and known blocks are each closed under
 prefix; a run without pins is computed and in the LRU, and the runs below it are older. Reads never mutate.
 
-Sources: SGLang's mem_cache/radix_cache.py (lock_ref, leaf eviction; here a match never splits a node) and
-"mirror" in the measurements behind the default policy (docs/routing.md).
+Source: SGLang's mem_cache/radix_cache.py (lock_ref, leaf eviction), except that a match never splits a node. Against
+an index that inserts on routing this one gave 7 % lower mean TTFT, and exact KV events gave nothing more while the
+capacity was known (the study behind gateway.policies.expected_ttft).
 """
 
 from bisect import bisect_left

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from engine_adapter.simulated_asks import read_ask
+from engine_adapter.simulated_bodies import read_ask
 from gateway.demo.tally import Labels, Tokens, TokensByLabels
 from gateway.demo.workload import DemoRequest
 from prefix.canonical import canonicalize

@@ -21,17 +21,18 @@ from gateway.demo.workload import SHRINK, Workload, build_workload
 from gateway.trace_file import BUNDLED_BLOCK_TOKENS, BUNDLED_TRACE, read_trace
 
 MODEL: Final = "demo-8b"
+TABLE_WIDTH: Final = 80
 SETTLE_S: Final = 0.3
 """The gateway counts a request after its last byte has left: how long the counters get to come to rest."""
 
 
 @click.command()
 @click.option("--engines", type=click.IntRange(1, 16), default=4, show_default=True, help="Simulated engines.")
-@click.option("--requests", type=click.IntRange(10, 3000), default=360, show_default=True, help="In each pass.")
+@click.option("--requests", type=click.IntRange(10, 3000), default=340, show_default=True, help="In each pass.")
 @click.option(
     "--seconds-per-pass",
     type=click.FloatRange(0.1, 600),
-    default=18.0,
+    default=17.0,
     show_default=True,
     help="Time over which the requests of a pass arrive.",
 )
@@ -59,6 +60,7 @@ def demo(
       prefixgate demo --engines 2 --kv-capacity 200000 --json > demo.json
     """
     console = Console(stderr=as_machine)
+    console.width = max(console.width, TABLE_WIDTH)
     trace = read_trace(BUNDLED_TRACE)
     workload = build_workload(
         trace, block_tokens=BUNDLED_BLOCK_TOKENS, count=requests, seconds=seconds_per_pass, model=MODEL

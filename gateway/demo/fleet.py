@@ -181,7 +181,9 @@ async def _stop(process: Process) -> None:
         return
     process.terminate()
     try:
-        await asyncio.wait_for(process.wait(), _STOP_WITHIN_S)
-    except TimeoutError:
-        process.kill()
-        await process.wait()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), _STOP_WITHIN_S)
+    finally:  # a second Ctrl-C ends the waiting, not the cleaning up
+        if process.returncode is None:
+            process.kill()
+            await process.wait()

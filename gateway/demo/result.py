@@ -82,7 +82,7 @@ def warnings(result: PassResult) -> list[str]:
     if result.sent_late_p99_s is not None and result.sent_late_p99_s > LATE_S:
         found.append(f"the client sent late (p99 {result.sent_late_p99_s * 1000:.0f} ms): processors too slow")
     if result.cpu_share is not None and result.cpu_share > BUSY_SHARE:
-        found.append(f"processors were {result.cpu_share:.0%} busy: TTFT is partly theirs")
+        found.append(f"processors were {result.cpu_share:.0%} busy, other programs included: TTFT suffers")
     differences = mismatches(result.gateway, result.client)
     if differences:
         found.append(f"gateway and engines count differently for {len(differences)} label sets: {differences[0]}")

@@ -85,8 +85,13 @@ class Policy(Protocol):
         """One finite cost a candidate, in their order. Equal costs are decided by the router."""
 
 
-POLICIES: tuple[str, ...] = tuple(sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(__path__)))
-"""The names of all policies."""
+def policy_names() -> tuple[str, ...]:
+    """The names of all policies, sorted."""
+    return tuple(sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__)))
+
+
+POLICIES = policy_names()
+"""The names of all policies, as found when the program began."""
 
 
 def find_policy(name: str) -> Policy:

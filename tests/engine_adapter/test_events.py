@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine_adapter import events
@@ -47,6 +47,7 @@ def test_a_search_may_resume_near_the_end(data: bytes, cut: int) -> None:
 
 @settings(deadline=None)
 @given(TOKENS, st.integers(0, 80))
+@example(data=b"x\r\nx", cut=2)
 def test_line_ends_become_line_feeds_in_any_number_of_steps(data: bytes, cut: int) -> None:
     """A CR at a cut waits for its LF, so rewriting what is there already changes nothing."""
     in_steps = events.with_line_feeds(events.with_line_feeds(data[:cut]) + data[cut:])

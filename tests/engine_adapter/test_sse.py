@@ -96,6 +96,7 @@ def test_an_empty_stream_is_cut_off() -> None:
     for parts in ([], [b""], [b"\n\n"], [b": ping\n\n"]):
         result, forwarded = run(parts, hide_usage=True)
         assert (result.outcome, result.usage, result.text, result.finish_reason) == ("truncated", None, "", None)
+        assert not result.usage_partial
         assert forwarded == b"".join(parts)
 
 

@@ -172,6 +172,10 @@ ODD = {
         {"prompt_tokens": 10, "prompt_cache_hit_tokens": 8, "prompt_cache_miss_tokens": 1},
         Usage(10, 8, None, 2, None, 0.8, "conflicting_cache_fields"),
     ),
+    "more misses than input": (
+        {"prompt_tokens": 4, "prompt_cache_miss_tokens": 9},
+        Usage(4, anomaly="conflicting_cache_fields"),
+    ),
     "lifetimes do not add up": (
         {"input_tokens": 1, "cache_creation_input_tokens": 5, "cache_creation": {"ephemeral_5m_input_tokens": 6}},
         Usage(7, None, 6, None, None, None, "conflicting_cache_fields"),

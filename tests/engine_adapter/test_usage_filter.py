@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine_adapter import usage_filter
@@ -103,7 +103,7 @@ def test_an_unfinished_end_is_judged_too() -> None:
 
 def test_an_event_beyond_the_bound_passes_unseen() -> None:
     """Memory is bounded: a huge event is forwarded while it arrives, and hiding goes on behind it."""
-    huge = sse(usage_only() | {"pad": "x" * usage_filter.EVENT_BYTES})
+    huge = sse(usage_only() | {"pad": "x" * 2 * usage_filter.EVENT_BYTES})
     data = CONTENT + huge + HIDDEN + DONE
     parts = list(pieces(data, range(0, len(data), 65_536)))
     assert passed(parts) == passed([data]) == CONTENT + huge + DONE
@@ -114,16 +114,17 @@ def test_an_event_beyond_the_bound_passes_unseen() -> None:
         assert waiting <= usage_filter.EVENT_BYTES + len(part) + len(HIDDEN)
 
 
+SMALL = b'data:{"usage":{}}'
 TOKENS = st.lists(
-    st.sampled_from(
-        [b"\n", b"\r", b"\r\n", b"\n\n", b"data: ", b"data:", HIDDEN.strip(), HIDDEN, CONTENT, b": c", b"x" * 9]
-    ),
+    st.sampled_from([b"\n", b"\r", b"\r\n", b"\n\n", SMALL, SMALL, SMALL + b"\r\r", CONTENT, b": c", b"x" * 9]),
     max_size=14,
 ).map(b"".join)
+BOUNDS = st.integers(len(SMALL) - 1, len(SMALL) + 6) | st.just(usage_filter.EVENT_BYTES)
 
 
 @settings(deadline=None)
-@given(TOKENS, st.lists(st.integers(0, 900), max_size=6), st.sampled_from([40, 150, 1 << 20]))
+@given(TOKENS, st.lists(st.integers(0, 300), max_size=9), BOUNDS)
+@example(data=b"\r\n" + SMALL + b"\r\n\r\n", cuts=[len(SMALL) + 5], bound=len(SMALL) + 5)
 def test_cuts_do_not_matter(data: bytes, cuts: list[int], bound: int) -> None:
     """Whatever the bytes, the cuts and the bound, the same bytes pass."""
     with pytest.MonkeyPatch.context() as patch:

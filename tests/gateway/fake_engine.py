@@ -1,7 +1,7 @@
 """An engine made of raw bytes, for what a well-behaved one never does: half answers, resets, silence, garbage.
 
-`FakeEngine(answer, ...)` says at its status paths what an idle SGLang says (`pages`, which may be changed), and gives
-the n-th generation request the n-th answer, the last one for ever. An answer is a coroutine that writes what it likes
+`FakeEngine(answer, ...)` says at its status paths what an idle SGLang says (`pages`, which may be changed; None:
+nothing at all), and gives the n-th generation request the n-th answer, the last one for ever. An answer is a coroutine that writes what it likes
 to the connection; it is cancelled when the other side closes.
 """
 
@@ -104,7 +104,7 @@ class FakeEngine:
         self.port = 0
         info = {"served_model_name": model, "max_total_num_tokens": 100_000, "page_size": 16}
         load = {"num_running_reqs": 0, "num_waiting_reqs": 0, "num_waiting_uncached_tokens": 0, "num_used_tokens": 0}
-        self.pages = {
+        self.pages: dict[str, tuple[int, bytes] | None] = {
             "/health": (200, b""),
             "/server_info": (200, msgspec.json.encode(info | {"enable_cache_report": True})),
             "/v1/models": (200, msgspec.json.encode({"data": [{"id": model}]})),
@@ -141,8 +141,8 @@ class FakeEngine:
     async def respond(self, request: Request) -> None:
         """Answer one request."""
         if request.target.partition(b"?")[0] not in GENERATION:
-            status, page = self.pages.get(request.target.decode(), (404, b""))
-            await request.connection.send(whole_bytes(page, status))
+            page = self.pages.get(request.target.decode(), (404, b""))
+            await request.connection.send(whole_bytes(page[1], page[0]) if page else b"")
             return
         self.received.append(request)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]

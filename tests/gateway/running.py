@@ -192,6 +192,11 @@ def chat(text: str = "Hi", **more: Any) -> dict[str, Any]:
     return {"model": "m", "messages": [{"role": "user", "content": text}], **more}
 
 
+def native(text: str = "Hi", **sampling: Any) -> dict[str, Any]:
+    """A request of SGLang's own API."""
+    return {"text": text, "sampling_params": sampling}
+
+
 def error_of(body: bytes) -> dict[str, Any]:
     """The error object of an OpenAI-shaped error body, all four fields there."""
     error = msgspec.json.decode(body)["error"]

@@ -56,7 +56,8 @@ def test_everything_can_be_written_down(tmp_path: Path) -> None:
         ("engines: http://a", "Expected `array`"),
         ("engines: [ftp://a:1]", "http://host:port"),
         ("engines: ['http://u:p@a:1']", "must not carry credentials"),
-        ("engines: [http://a:1, http://a:1]", "listed twice"),
+        ("engines: [http://a:1, http://a:1/]", "listed twice"),
+        ("engines: [http://a:1, https://a:1]", "listed twice"),
         ("customers: {a: {}}", "prefixgate key new"),
         ("customers: {a: {keys: [secret]}}", "sha256:"),
         (f"routes: {{chat: {{}}}}\ncustomers: {{a: {{keys: [{HASH}], route: chta}}}}", "did you mean 'chat'?"),
@@ -75,6 +76,14 @@ def test_bad_configuration_is_one_line_that_helps(tmp_path: Path, text: str, say
     assert "\n" not in message
 
 
+def test_engine_urls_are_kept_without_a_slash_at_the_end() -> None:
+    """Paths are put behind them."""
+    assert load_config(None, {"engines": ["http://a:1/", "http://b/base//"]}).engines == (
+        "http://a:1",
+        "http://b/base",
+    )
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """The path and the system's reason are named."""
     with pytest.raises(ConfigError, match=r"none\.yaml: No such file"):
@@ -87,7 +96,10 @@ def test_engine_urls(url: str) -> None:
     assert check_engine_url(url) == url.rstrip("/")
 
 
-@pytest.mark.parametrize("url", ["", "a:1", "http://", "http://a:99999", "http://a?x=1", "http://a#x", "file:///etc"])
+NO_URLS = "|a:1|http://|http://a:99999|http://a?x=1|http://a#x|file:///etc|http://[::1|http://a..b:1".split("|")
+
+
+@pytest.mark.parametrize("url", NO_URLS)
 def test_what_is_no_engine_url(url: str) -> None:
     """Anything else is refused."""
     with pytest.raises(ConfigError):

@@ -7,7 +7,7 @@ import pytest
 
 from engine_adapter.simulated import SimulatedEngine
 from engine_adapter.simulated_options import EngineOptions
-from gateway.config import CustomerConfig
+from gateway.config import CustomerConfig, RouteConfig
 from gateway.identity import new_key
 from prefix.canonical import canonicalize
 from tests.cases import case, wire
@@ -70,16 +70,13 @@ async def test_tools_arrive_in_canonical_order_and_the_client_is_told() -> None:
 async def test_a_route_has_its_own_level() -> None:
     """Where the route says off, its tools stay as they were sent."""
     body = chat(tools=[{"type": "function", "function": {"name": name}} for name in ("b", "a")])
-    async with FakeEngine(whole(ANSWER)) as engine, running(engine, routes={"raw": _level("off")}) as gateway:
+    async with (
+        FakeEngine(whole(ANSWER)) as engine,
+        running(engine, routes={"raw": RouteConfig(level="off")}) as gateway,
+    ):
         await gateway.ask(CHAT, body, x_prefixgate_route="raw")
         await gateway.ask(CHAT, body, x_prefixgate_route="typo")
         assert [request.body == wire(body) for request in engine.received] == [True, False]
-
-
-def _level(level: Any) -> Any:
-    from gateway.config import RouteConfig
-
-    return RouteConfig(level=level)
 
 
 @pytest.mark.parametrize(
@@ -257,10 +254,11 @@ async def test_what_the_engine_answers_passes_unchanged(status: int, stream: boo
 
 async def test_redirects_are_not_followed() -> None:
     """An engine cannot send the gateway elsewhere; the client sees what it said."""
-    answer = whole(b"", 307, ["location: http://example.invalid/"])
-    async with FakeEngine(answer) as engine, running(engine) as gateway:
-        async with gateway.http.post(CHAT, json=chat(), allow_redirects=False) as response:
-            assert (response.status, response.headers["location"]) == (307, "http://example.invalid/")
+    redirect = whole(b"", 307, ["location: http://example.invalid/"])
+    async with FakeEngine(redirect) as engine, running(engine) as gateway:
+        answer = await exchange(gateway.port, request_bytes(CHAT, wire(chat()), OPEN))
+        assert answer.startswith(b"HTTP/1.1 307")
+        assert b"\r\nlocation: http://example.invalid/\r\n" in answer
 
 
 GARBAGE = {
@@ -307,13 +305,8 @@ async def test_an_engine_that_says_nothing(path: str) -> None:
     """Without headers, or without a body behind them: 504 after the read timeout, and not tried elsewhere."""
     for answer in (raw(), raw(EVENTS_HEAD)):
         async with FakeEngine(answer) as engine, running(engine, read_timeout_s=0.05) as gateway:
-            status, body = await gateway.ask(path, chat(text="x"))
+            status, body = await gateway.ask(path, chat())
             assert (status, error_of(body)["code"]) == (504, "engine_timeout")
-            await until_closed(engine)
+            await engine.received[-1].connection.closed.wait()
             assert len(engine.received) == 1
             assert gateway.workers[0].ready
-
-
-async def until_closed(engine: FakeEngine) -> None:
-    """Until the gateway has closed the connection of the last request."""
-    await engine.received[-1].connection.closed.wait()
