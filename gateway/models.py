@@ -49,7 +49,7 @@ class Models:
         self._bases: dict[str, str] = {}
 
     def __iter__(self) -> Iterator[ModelGroup]:
-        return iter(self._groups.values())
+        return iter(tuple(self._groups.values()))
 
     def ids(self) -> list[str]:
         """Every model id that can be asked for, adapters included."""
@@ -79,7 +79,7 @@ class Models:
         """A worker serves these models: the first is the base, the others are its adapters or aliases."""
         names = list(models)
         base = names[0]
-        for group in self._groups.values():
+        for group in self:
             if worker in group.workers and group.name != base:
                 self._quit(group, worker)
         for name in names:
@@ -92,7 +92,7 @@ class Models:
 
     def leave(self, worker: str) -> None:
         """A worker was taken out."""
-        for group in list(self._groups.values()):
+        for group in self:
             if worker in group.workers:
                 self._quit(group, worker)
 

@@ -74,6 +74,11 @@ class Proxy:
             await _refuse(exchange, refusal, send)
         except ClientGone:
             exchange.status, exchange.outcome, exchange.error_type = 499, "client_disconnect", "client_disconnect"
+        except asyncio.CancelledError:  # the server is stopping and waits no longer
+            exchange.outcome, exchange.error_type = "error", "shutting_down"
+            if not exchange.status:
+                await _refuse(exchange, Refusal("shutting_down"), send)
+            raise
         finally:
             self._finished(exchange.record(time.time, self._now()))
 

@@ -89,9 +89,10 @@ class WorkerIndex:
         Returns the handle for `mark_computed` and `unpin`, and whether all blocks are behind it: beyond the
         capacity only the leading ones are.
         """
-        room = pinned + self.capacity - self.pinned - (len(self._stored) if self._stored else 0)
+        free = self.capacity - self.pinned - (len(self._stored) if self._stored else 0)
+        room = pinned + max(0, free)
         whole = len(blocks) <= room
-        run = insert(self._root, blocks if whole else blocks[: max(pinned, room)])
+        run = insert(self._root, blocks if whole else blocks[:room])
         self._hold(run, self._root)
         return run, whole
 
@@ -146,9 +147,10 @@ class WorkerIndex:
                 self._drop(run)
 
     def store(self, blocks: Sequence[int]) -> None:
-        """KV event: the worker now holds these blocks. At most half the capacity is kept for them."""
+        """KV event: the worker now holds these blocks. Beyond half the capacity it is ignored."""
         stored = self._switch_to_events()
-        stored.update(dict.fromkeys(blocks[: max(0, self.capacity // 2 - len(stored))]))
+        room = min(self.capacity // 2, self.capacity - self.pinned) - len(stored)
+        stored.update(dict.fromkeys(blocks[: max(0, room)]))
 
     def remove(self, blocks: Sequence[int]) -> None:
         """KV event: the worker no longer holds these blocks."""

@@ -1,8 +1,8 @@
 """An engine made of raw bytes, for what a well-behaved one never does: half answers, resets, silence, garbage.
 
 `FakeEngine(answer, ...)` says at its status paths what an idle SGLang says (`pages`, which may be changed; None:
-nothing at all), and gives the n-th generation request the n-th answer, the last one for ever. An answer is a coroutine that writes what it likes
-to the connection; it is cancelled when the other side closes.
+nothing at all), and gives the n-th generation request the n-th answer, the last one for ever. An answer is a
+coroutine that writes what it likes to the connection; it is cancelled when the other side closes.
 """
 
 import asyncio

@@ -34,8 +34,7 @@ class Naive:
 
     def pin(self, blocks: list[int]) -> list[int]:
         pinned = self.match(blocks)[2]
-        room = pinned + self.capacity - len(self.pins) - len(self.stored or ())
-        blocks = blocks[: max(pinned, room)]
+        blocks = blocks[: pinned + max(0, self.capacity - len(self.pins) - len(self.stored or ()))]
         for block in blocks:
             self.pins[block] += 1
             self.lru.pop(block, None)
@@ -62,9 +61,15 @@ class Naive:
 
     def switch(self) -> set[int]:
         if self.stored is None:
-            self.stored = set(list(reversed(self.lru))[: self.capacity // 2])
+            self.stored = set()
+            self.store(list(reversed(self.lru)))
             self.trim(0)
         return self.stored
+
+    def store(self, blocks: list[int]) -> None:
+        held = self.switch()
+        room = min(self.capacity // 2, self.capacity - len(self.pins)) - len(held)
+        held.update(blocks[: max(0, room)])
 
 
 def leading(blocks: list[int], held: set[int]) -> int:
@@ -118,8 +123,7 @@ class IndexMachine(RuleBasedStateMachine):
     def stored(self, prompt: str) -> None:
         blocks = chain(prompt)
         self.index.store(blocks)
-        held = self.model.switch()
-        held.update(blocks[: max(0, self.model.capacity // 2 - len(held))])
+        self.model.store(blocks)
         self.trim(0)
 
     @rule(prompt=PROMPTS, keep=st.integers(0, 6))
@@ -138,6 +142,7 @@ class IndexMachine(RuleBasedStateMachine):
                 assert self.index.match(blocks) == self.model.match(blocks), prompt
         assert self.index.pinned == len(self.model.pins)
         assert self.index.cached == len(self.model.lru)
+        assert len(self.index) <= self.index.capacity or self.index.cached
         assert len(self.index) == len(self.model.pins) + len(self.model.lru) + len(self.model.stored or ())
 
     @invariant()

@@ -19,9 +19,17 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends; SGLang does the same for its own children."""
-    if os.environ.get("PREFIXGATE_ENGINE_PARENT") == str(os.getppid()):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    """Have the kernel kill this process when its parent ends; SGLang does the same for its own children.
+
+    The variable is taken away so that children, whose parent is this process, do not look at it. The parent may have
+    died before we asked: then nobody is left to kill us.
+    """
+    parent = os.environ.pop("PREFIXGATE_ENGINE_PARENT", None)
+    if parent is None:
+        return
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != int(parent):
+        os._exit(1)
 
 
 def stub_triton() -> None:
