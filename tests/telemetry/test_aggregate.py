@@ -316,6 +316,7 @@ def test_a_reader_in_another_thread_sees_whole_records(make_record: Make) -> Non
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
+        aggregate.record(records[0])  # so that the reader has something to see, however the threads are scheduled
         reader = Thread(target=read)
         reader.start()
         while reader.is_alive():
