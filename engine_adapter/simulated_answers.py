@@ -141,7 +141,10 @@ class StreamWriter:
         """After the last choice ended: the usage chunk if asked for, and the end mark."""
         if self._ask.api == "generate" or not self._ask.include_usage:
             return [DONE]
-        usage = json.dumps(usage_of(self._ask, choices, cache_report=self._report), separators=(",", ":"))
+        counts = usage_of(self._ask, choices, cache_report=self._report)
+        if self._ask.api == "completion":  # SGLang leaves nulls out here, and only here
+            counts = {name: count for name, count in counts.items() if count is not None}
+        usage = json.dumps(counts, separators=(",", ":"))
         return [f'data: {{"id":"{choices[-1].id}",{self._head}],"usage":{usage}}}\n\n'.encode(), DONE]
 
     def _chunk(self, choice: Choice, content: str, *, ends: bool = False) -> bytes:
@@ -149,7 +152,7 @@ class StreamWriter:
         reason = f'"{choice.finish_reason}"' if ends else "null"
         usage = "" if chat else ',"usage":null'
         if self._ask.continuous_usage and (not chat or (choice.sent and not ends)):
-            counts = usage_of(self._ask, [choice], cache_report=self._report)
+            counts = usage_of(self._ask, [choice], cache_report=self._report and chat)
             usage = ',"usage":' + json.dumps(counts, separators=(",", ":"))
         name = "delta" if chat else "text"
         return (

@@ -142,7 +142,7 @@ def config(path: Path | None) -> None:
 def main() -> None:
     """Entry point: named errors are one line and exit 2, never a traceback unless --debug."""
     try:
-        cli(standalone_mode=True)
+        cli(prog_name="prefixgate")
     except PrefixgateError as error:
         if "--debug" in sys.argv:
             raise

@@ -77,6 +77,7 @@ class Proxy:
         except asyncio.CancelledError:  # the server is stopping and waits no longer
             exchange.outcome, exchange.error_type = "error", "shutting_down"
             if not exchange.status:
+                exchange.status = 503
                 await _refuse(exchange, Refusal("shutting_down"), send)
             raise
         finally:

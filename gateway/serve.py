@@ -5,7 +5,9 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import ceil
 
 import click
 import uvicorn
@@ -39,7 +41,7 @@ def run(config: Config, reload: Callable[[], Config]) -> None:
             server_header=False,
             date_header=False,
             timeout_keep_alive=75,
-            timeout_graceful_shutdown=round(config.drain_timeout_s),
+            timeout_graceful_shutdown=ceil(config.drain_timeout_s),
         )
     )
     with asyncio.Runner(loop_factory=_new_loop) as runner:
@@ -73,6 +75,8 @@ async def _serve(
         task.add_done_callback(pending.discard)
 
     loop.add_signal_handler(signal.SIGHUP, hangup)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, server.handle_exit, number, None)
     announcing = loop.create_task(_announce(server, app, listener, config))
     try:
         await server.serve(sockets=[listener])
@@ -116,11 +120,15 @@ def _line(worker: Worker) -> str:
 
 
 class _Server(uvicorn.Server):
-    """Tells when it accepts connections."""
+    """Tells when it accepts connections. Signals are ours: uvicorn raises them again at the end, which is no exit 0."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.accepting = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -17,7 +17,8 @@ class Worker:
     """One endpoint and what is known of it.
 
     cards: how it describes each model at /v1/models. cache_report: whether it tells cached tokens, None while nobody
-    knows. in_flight: requests open from here. drained: an operator asked for no new requests. continuity: what its cache's identity was at the last look.
+    knows. in_flight: requests open from here. drained: an operator asked for no new requests. continuity: what its
+    cache's identity was at the last look.
     """
 
     __slots__ = (

@@ -161,6 +161,7 @@ async def serving(app: Gateway) -> AsyncIterator[int]:
         interface="asgi3",
         access_log=False,
         log_config=None,
+        proxy_headers=False,
         server_header=False,
         date_header=False,
         timeout_keep_alive=75,

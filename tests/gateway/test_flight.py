@@ -84,10 +84,31 @@ def test_computed_by_any_evidence(first_token: bool, cached: int | None, output:
 
 
 def test_a_prompt_beyond_the_index_keeps_its_beginning() -> None:
-    """Only as many leading blocks as fit are pinned, and the response of such a prompt is not held behind a gap."""
+    """Only as many leading blocks as fit are pinned, and the response of such a prompt is not held behind the gap."""
     load = WorkerLoad("w", WorkerIndex(6), None, 0.0)
-    land(depart(load, list(range(10))), 0, tail=(10, 11))
-    assert load.index.match(list(range(12))) == (6, 6, 0)
+    failed, long = depart(load, [7, 8, 9, 10]), depart(load, [0, 1, 2, 3])
+    land(failed, None, 0)
+    land(long, 0, tail=(4, 5))
+    assert load.index.match([0, 1, 2, 3]) == (2, 2, 0)
+    assert load.index.match([0, 1, 4, 5]) == (2, 2, 0)
+
+
+def test_requests_side_by_side_are_one_miss(load: WorkerLoad) -> None:
+    """Of two requests for one lost prompt in flight together, only the first was a prediction from the LRU."""
+    both = [depart(load, list(range(40))) for _ in range(2)]
+    for flight in both:
+        land(flight, 0)
+    assert load.index.match(list(range(40)))[0] == 40
+    land(depart(load, list(range(40))), 0)
+    assert load.index.match(list(range(40)))[0] == 0
+
+
+def test_a_reset_worker_learns_nothing(load: WorkerLoad) -> None:
+    """What was predicted before the restart is no evidence against the worker's capacity."""
+    flight = depart(load, list(range(40)))
+    load.index = WorkerIndex(1000)
+    land(flight, 0)
+    assert (load.scale, len(load.index)) == (1.0, 0)
 
 
 def test_means_begin_with_a_guess_and_follow() -> None:

@@ -55,13 +55,14 @@ async def test_a_body_that_needs_no_rewrite_arrives_as_it_was_sent(name: str) ->
 
 async def test_tools_arrive_in_canonical_order_and_the_client_is_told() -> None:
     """Level safe sorts tools by splice, names what it did in a header and counts it; off touches nothing."""
-    body = wire(case(10)["input"]["A"] | {"model": "m"})
+    body = wire(case(10)["input"]["B"] | {"model": "m"})
     for level in ("safe", "off"):
         expected = canonicalize(body, level=level)
         async with FakeEngine(whole(ANSWER)) as engine, running(engine, level=level) as gateway:
             async with gateway.post(CHAT, body) as response:
                 assert await response.read() == ANSWER
             told = response.headers.get("x-prefixgate-changes")
+            assert expected.changed is (level == "safe")
             assert told == (", ".join(dict.fromkeys(c.kind for c in expected.changes)) or None)
             assert engine.received[0].body == expected.body
             assert (await gateway.last_record()).changes == len(expected.changes)

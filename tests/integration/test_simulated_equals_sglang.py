@@ -25,7 +25,7 @@ from tests.integration.engines import TINY, Engines
 pytestmark = pytest.mark.engines
 
 KV_TOKENS = 2_048
-ALONE, WAVES, AT_ONCE = 400, 60, 4
+ALONE, WAVES, AT_ONCE = 320, 60, 4
 SYSTEMS = (5, 40, 130, 260)
 SPACES = (
     {},
