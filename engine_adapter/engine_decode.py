@@ -84,7 +84,8 @@ class DecodeBatch:
         due = self._due.pop(self._steps, None)
         if due is None:
             return []
-        due = [request for request in due if self._due_step.get(request) == self._steps]
+        # A request that was retracted and came back may have an older entry for the same step.
+        due = [request for request in dict.fromkeys(due) if self._due_step.get(request) == self._steps]
         due.sort(key=lambda request: self._joined[request])
         for request in due:
             self._plan_report(request, self.produced(request))

@@ -28,9 +28,14 @@ class EngineConfig:
     timing: Timing = field(default=PROFILES["8b"])
 
     @property
+    def pool_tokens(self) -> int:
+        """The KV capacity in whole pages."""
+        return self.kv_capacity_tokens // self.page_tokens * self.page_tokens
+
+    @property
     def longest_request(self) -> int:
         """The most tokens that prompt and output of one request may have together."""
-        return min(self.context_tokens, self.kv_capacity_tokens) - 1
+        return min(self.context_tokens, self.pool_tokens) - 1
 
     @property
     def input_limit(self) -> int:
@@ -42,7 +47,7 @@ class EngineConfig:
         pages = -(-prompt_tokens // self.page_tokens) * self.page_tokens
         room = min(
             self.longest_request - prompt_tokens - 1,
-            self.kv_capacity_tokens - pages - self.page_tokens - 1,
+            self.pool_tokens - pages - self.page_tokens - 1,
         )
         return max(0, min(max_output_tokens, room))
 

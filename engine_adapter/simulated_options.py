@@ -25,6 +25,20 @@ class EngineOptions:
     remember: int = 16
 
 
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def _rate(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
 def read_options(arguments: Sequence[str] | None) -> EngineOptions:
     """The options of a command line; exits with 2 and a line about a wrong one."""
     parser = argparse.ArgumentParser(
@@ -35,16 +49,16 @@ def read_options(arguments: Sequence[str] | None) -> EngineOptions:
     parser.add_argument("--host", default=defaults.host)
     parser.add_argument("--port", type=int, default=30000)
     parser.add_argument("--model", default=defaults.model)
-    parser.add_argument("--page-size", type=int, default=config.page_tokens)
-    parser.add_argument("--kv-capacity", type=int, default=config.kv_capacity_tokens, metavar="TOKENS")
-    parser.add_argument("--context-length", type=int, default=config.context_tokens, metavar="TOKENS")
-    parser.add_argument("--chunked-prefill-size", type=int, default=config.chunk_tokens, metavar="TOKENS")
-    parser.add_argument("--max-running", type=int, default=config.max_running, metavar="REQUESTS")
+    parser.add_argument("--page-size", type=_count, default=config.page_tokens)
+    parser.add_argument("--kv-capacity", type=_count, default=config.kv_capacity_tokens, metavar="TOKENS")
+    parser.add_argument("--context-length", type=_count, default=config.context_tokens, metavar="TOKENS")
+    parser.add_argument("--chunked-prefill-size", type=_count, default=config.chunk_tokens, metavar="TOKENS")
+    parser.add_argument("--max-running", type=_count, default=config.max_running, metavar="REQUESTS")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="8b", help="the timing model")
-    parser.add_argument("--prefill-tokens-per-s", type=float, help="instead of the profile's")
-    parser.add_argument("--decode-step-ms", type=float, help="instead of the profile's")
-    parser.add_argument("--speed", type=float, default=defaults.speed, help="engine seconds per second")
-    parser.add_argument("--stream-interval", type=int, default=defaults.stream_interval, help="tokens per chunk")
+    parser.add_argument("--prefill-tokens-per-s", type=_rate, help="instead of the profile's")
+    parser.add_argument("--decode-step-ms", type=_rate, help="instead of the profile's")
+    parser.add_argument("--speed", type=_rate, default=defaults.speed, help="engine seconds per second")
+    parser.add_argument("--stream-interval", type=_count, default=defaults.stream_interval, help="tokens per chunk")
     parser.add_argument("--no-cache-report", action="store_true", help="never say how many tokens were cached")
     given = parser.parse_args(arguments)
     timing = PROFILES[given.profile]

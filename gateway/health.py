@@ -141,6 +141,7 @@ class Health:
         except RoutingError as error:
             return f"cannot be routed to: {error}"
         self._learned(models)
+        await self._quietly(worker, self._look_at_clearings)  # what later looks are compared with
         return None
 
     async def _watch_load(self, worker: Worker) -> None:

@@ -82,8 +82,6 @@ class RadixCache:
         """`tokens` rounded up to whole pages."""
         return -(-tokens // self.page_tokens) * self.page_tokens
 
-    # ------------------------------------------------------------------ lookups and inserts
-
     def match(self, key: bytes, tokens: int, namespace: Hashable = None) -> tuple[Node, int]:
         """The deepest node that covers a prefix of the first `tokens` tokens, and how many tokens it covers."""
         end = tokens // self.page_tokens * self.page_bytes
@@ -135,8 +133,6 @@ class RadixCache:
             at += common
         return node, at // self.page_bytes * self.page_tokens
 
-    # ------------------------------------------------------------------ locks, the pool, eviction
-
     def lock(self, node: Node) -> None:
         """Keep `node` and all above it until `unlock`; locks count."""
         while node.parent is not None:
@@ -172,8 +168,6 @@ class RadixCache:
             self.insert(key, tokens, namespace)
         self.unlock(node)
         return cached
-
-    # ------------------------------------------------------------------ inside
 
     def _slot(self, node: Node, key: bytes, at: int, namespace: Hashable) -> Slot:
         page = key[at : at + self.page_bytes]

@@ -14,7 +14,7 @@ import pytest
 
 from engine_adapter.engine_request import EngineConfig
 from engine_adapter.simulated import SimulatedEngine
-from engine_adapter.simulated_options import EngineOptions
+from engine_adapter.simulated_options import EngineOptions, read_options
 from engine_adapter.simulated_text import encode, invent_output, render_chat, render_tools, token_count, token_text
 from tests.cases import case
 
@@ -469,3 +469,11 @@ def test_a_taken_port_is_one_line() -> None:
     assert (process.returncode, out) == (2, "")
     assert err.count("\n") == 1
     assert f"127.0.0.1:{port}" in err
+
+
+@pytest.mark.parametrize("arguments", [("--page-size", "0"), ("--speed", "-1"), ("--kv-capacity", "x"), ("--what",)])
+def test_wrong_arguments(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """A value that cannot be, or an option that is not: exit 2, and the option is named."""
+    with pytest.raises(SystemExit, match="2"):
+        read_options(arguments)
+    assert arguments[0] in capsys.readouterr().err
