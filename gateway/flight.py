@@ -56,15 +56,19 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class Means:
-    """Running means over the fleet: output tokens of a request, seconds from first token to end, prefill rate.
+    """Running means over the fleet.
+
+    prefill_rate: tokens/s that a worker prefills while it has a queue. output_tokens: of a request. decode_s: seconds
+    from its first token to its end.
 
     A guess counts as the first sample; then plain means, until a sample would weigh less than MEAN_WEIGHT. The rate
     is a ratio of sums, tokens prefilled by seconds with a queue, so a batch of first tokens at once is no outlier.
     """
 
-    __slots__ = ("_busy_s", "_ends", "_outputs", "_prefilled", "decode_s", "output_tokens")
+    __slots__ = ("_busy_s", "_ends", "_outputs", "_prefilled", "decode_s", "output_tokens", "prefill_rate")
 
     def __init__(self) -> None:
+        self.prefill_rate = PREFILL_RATE
         self.output_tokens = 256.0
         self.decode_s = 8.0
         self._outputs = 1
@@ -72,17 +76,13 @@ class Means:
         self._busy_s = PRIOR_S
         self._prefilled = PRIOR_S * PREFILL_RATE
 
-    @property
-    def prefill_rate(self) -> float:
-        """Tokens/s that a worker prefills while it has a queue."""
-        most = PREFILL_RATE_MOST
-        rate = self._prefilled / self._busy_s if self._busy_s * most > self._prefilled else most
-        return max(PREFILL_RATE_LEAST, rate)
-
     def learn_prefill(self, tokens: int, busy_s: float) -> None:
         """A worker had its next first token after `busy_s` seconds of queue."""
         self._prefilled += tokens - MEAN_WEIGHT * self._prefilled
         self._busy_s += busy_s - MEAN_WEIGHT * self._busy_s
+        most = PREFILL_RATE_MOST
+        rate = self._prefilled / self._busy_s if self._busy_s * most > self._prefilled else most
+        self.prefill_rate = max(PREFILL_RATE_LEAST, rate)
 
     def learn_end(self, output_tokens: int, decode_s: float | None) -> None:
         """A request that generated something ended; decode_s is None when its first token was not seen."""
