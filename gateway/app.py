@@ -5,6 +5,7 @@ live in one process.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -30,6 +31,9 @@ from telemetry.labels import Labels
 from telemetry.setup import create_exporters
 
 _PROXIED = frozenset(PROMPT_FIELDS)
+_FIXED = ("host", "port", "policy", "connect_timeout_s", "read_timeout_s", "pool_idle_s", "otlp_endpoint")
+"""Settings that are read once, at start."""
+_log = logging.getLogger("prefixgate")
 _RETRY = {"retry-after": "5"}
 
 
@@ -41,6 +45,7 @@ class Gateway(FastAPI):
     models: Models
     health: Health
     aggregate: Aggregate
+    config: Config
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Proxied paths go straight to the proxy; everything else is FastAPI's."""
@@ -51,6 +56,10 @@ class Gateway(FastAPI):
 
     def reconfigure(self, config: Config) -> None:
         """Take over a new configuration: engines come and go, routes, customers and levels change."""
+        fixed = [name for name in _FIXED if getattr(config, name) != getattr(self.config, name)]
+        if fixed:
+            _log.warning("restart to change %s: the running values stay", ", ".join(fixed))
+        self.config = config
         self.proxy.configure(config)
         self.aggregate.labels = _labels(config)
         self.aggregate.labels.learn_models(self.models.ids())
@@ -82,6 +91,7 @@ def create_app(config: Config, *, admin_token: str | None = None) -> Gateway:
         docs_url=None,
         redoc_url=None,
     )
+    app.config = config
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.proxy = Proxy(config, workers, upstream, health.suspect, aggregate.record)
     app.include_router(admin_routes(AdminGuard(admin_token, config.host), workers, health, exporters))
@@ -153,7 +163,7 @@ def _labels(config: Config) -> Labels:
 
 
 def _gauges(workers: Workers, models: Models) -> list[WorkerGauges]:
-    blocks = {name: group.router.blocks_held(name) for group in models for name in tuple(group.workers)}
+    blocks = {name: held for group in models for name, held in group.router.holdings().items()}
     return [
         WorkerGauges(
             worker=worker.id,

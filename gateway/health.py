@@ -141,6 +141,8 @@ class Health:
         except RoutingError as error:
             return f"cannot be routed to: {error}"
         self._learned(models)
+        if worker.warning:
+            _log.warning("worker %s %s", worker.id, worker.warning)
         await self._quietly(worker, self._look_at_clearings)  # what later looks are compared with
         return None
 

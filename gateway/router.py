@@ -93,6 +93,10 @@ class Router:
         """How many blocks the index has for this worker."""
         return len(self._load(worker).index)
 
+    def holdings(self) -> dict[str, int]:
+        """Blocks the index has for each worker; safe to call from another thread."""
+        return {load.name: len(load.index) for load in tuple(self._loads.values())}
+
     def route(
         self,
         blocks: Sequence[int],

@@ -14,9 +14,12 @@ import uvicorn
 
 from gateway.app import Gateway, create_app
 from gateway.config import Config
+from gateway.errors import Refusal
 from gateway.workers import Worker
 from prefix.errors import ConfigError
 
+_FIRST_LOOK_S = 2.5
+"""SGLang's health check takes a second: what is found until then is shown at the start."""
 ADMIN_TOKEN = "PREFIXGATE_ADMIN_TOKEN"  # noqa: S105 - the variable's name, not the token
 
 
@@ -26,6 +29,8 @@ def run(config: Config, reload: Callable[[], Config]) -> None:
     Raises ConfigError when the address cannot be bound.
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    logging.getLogger("uvicorn.error").addFilter(_unforeseen)
     listener = bind(config.host, config.port)
     app = create_app(config, admin_token=os.environ.get(ADMIN_TOKEN))
     server = _Server(
@@ -36,7 +41,7 @@ def run(config: Config, reload: Callable[[], Config]) -> None:
             lifespan="on",
             interface="asgi3",
             access_log=False,
-            log_level=logging.CRITICAL,
+            log_config=None,
             proxy_headers=False,
             server_header=False,
             date_header=False,
@@ -48,6 +53,12 @@ def run(config: Config, reload: Callable[[], Config]) -> None:
         runner.run(_serve(server, app, listener, config, reload))
 
 
+def _unforeseen(record: logging.LogRecord) -> bool:
+    """Not what is done on purpose: a broken stream left without its end, a request cut after the drain timeout."""
+    cut = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
+    return not cut and "without completing response" not in record.getMessage()
+
+
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket. Raises ConfigError when the port is taken or the host is not ours."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -57,7 +68,7 @@ def bind(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise ConfigError(f"cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}") from None
+        raise ConfigError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
     listener.listen(2048)
     listener.setblocking(False)
     return listener
@@ -87,7 +98,7 @@ async def _serve(
 async def _reload(app: Gateway, reload: Callable[[], Config]) -> None:
     try:
         app.reconfigure(reload())
-    except ConfigError as error:
+    except (ConfigError, Refusal) as error:
         logging.getLogger("prefixgate").error("reload refused, the old configuration stays: %s", error)
     else:
         logging.getLogger("prefixgate").info("configuration reloaded")
@@ -100,11 +111,9 @@ async def _announce(server: "_Server", app: Gateway, listener: socket.socket, co
     click.echo(f"prefixgate listens on http://{at}:{port}  (policy {config.policy}, level {config.level})")
     if not config.engines:
         click.echo('no engines yet: add one with  POST /workers {"url": "http://host:port"}')
-    await app.health.first_look(timeout_s=1.0)
+    await app.health.first_look(timeout_s=_FIRST_LOOK_S)
     for worker in app.workers:
         click.echo(f"  {_line(worker)}")
-        if worker.warning:
-            click.secho(f"  warning: {worker.id}: {worker.warning}", fg="yellow", err=True)
 
 
 def _line(worker: Worker) -> str:
@@ -120,7 +129,7 @@ def _line(worker: Worker) -> str:
 
 
 class _Server(uvicorn.Server):
-    """Tells when it accepts connections. Signals are ours: uvicorn raises them again at the end, which is no exit 0."""
+    """Tells when it accepts connections. Signals are ours: uvicorn would end by them, not with exit 0."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

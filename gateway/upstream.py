@@ -82,9 +82,9 @@ class _Pool:
     async def connect(self) -> Connection:
         """A fresh connection. Raises EngineFault `refused` or `unreachable`."""
         connection = Connection(self._loop)
-        making = self._loop.create_connection(lambda: connection, self._host, self._port, ssl=self._tls)
         try:
-            await asyncio.wait_for(making, self._config.connect_timeout_s)
+            async with asyncio.timeout(self._config.connect_timeout_s):
+                await self._loop.create_connection(lambda: connection, self._host, self._port, ssl=self._tls)
         except OSError as error:
             kind = next(kind for known, kind in _CONNECT_FAULTS if isinstance(error, known))
             raise EngineFault(kind, f"cannot connect: {error.strerror or error or 'timed out'}") from error

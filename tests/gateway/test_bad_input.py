@@ -19,12 +19,13 @@ from tests.gateway.running import (
     chat,
     error_of,
     exchange,
+    native,
     request_bytes,
     running,
     sums,
 )
 
-ONE = [{"role": "user", "content": "x"}]
+ONE: Any = [{"role": "user", "content": "x"}]
 DEEP = b"[" * 200 + b"]" * 200
 
 
@@ -158,6 +159,26 @@ async def test_a_body_over_the_limit_is_refused_before_it_is_sent(gateway: Runni
     assert await gateway.ask(CHAT, chat()) == (200, b"{}")
 
 
+SMUGGLED = {
+    "length and chunks": ["content-length: 5", "transfer-encoding: chunked"],
+    "two lengths": ["content-length: 5", "content-length: 6"],
+    "negative length": ["content-length: -1"],
+    "folded header": ["x-a: a\r\n b"],
+    "space in a name": ["x a: b"],
+    "nul": ["x-a: a\x00b"],
+}
+
+
+@pytest.mark.parametrize("how", SMUGGLED)
+async def test_requests_with_two_readings(gateway: Running, engine: FakeEngine, how: str) -> None:
+    """What another server could read as another request is refused, and the connection ends."""
+    lines = [f"POST {CHAT} HTTP/1.1", "host: x", *SMUGGLED[how], "", "0\r\n\r\nGET / HTTP/1.1\r\n\r\n"]
+    answer = await exchange(gateway.port, "\r\n".join(lines).encode())
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert engine.received == []
+
+
 async def test_a_compressed_body_is_refused(gateway: Running) -> None:
     """The gateway does not read it, so it does not guess."""
     status, body = await gateway.ask(CHAT, chat(), content_encoding="gzip")
@@ -184,7 +205,7 @@ async def test_no_engine_is_up() -> None:
     async with engine:
         pass  # its port is known now, and free
     async with running(engine, wait=False) as gateway:
-        for path, body in ((CHAT, chat()), (GENERATE, {"text": "x"})):
+        for path, body in ((CHAT, chat()), (GENERATE, native())):
             async with gateway.post(path, body) as response:
                 assert (response.status, error_of(await response.read())["code"]) == (503, "no_engine")
                 assert response.headers["retry-after"] == "5"
@@ -194,8 +215,8 @@ async def test_no_engine_is_up() -> None:
             assert (response.status, error_of(await response.read())["code"]) == (503, "no_engine")
         async with gateway.http.get("/health") as response:
             assert response.status == 200
-        status, body = await gateway.ask(CHAT, b"{")
-        assert (status, error_of(body)["code"]) == (400, "invalid_json")
+        status, said = await gateway.ask(CHAT, b"{")
+        assert (status, error_of(said)["code"]) == (400, "invalid_json")
         async with engine:
             await gateway.ready(1)
             async with gateway.http.get("/ready") as response:
