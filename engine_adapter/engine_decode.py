@@ -1,9 +1,11 @@
-"""The continuous decode batch, in constant time per step.
+"""The continuous decode batch, in constant time for any number of steps.
 
 One idea: in a step every running request gains one token, so nothing is kept per request and step: a step
 counter, the sum of contexts, how many requests start a page at which step (their lengths modulo the page), and
-at which step each is due for a report.
+at which step each is due for a report. Steps up to the next report are therefore taken at once.
 """
+
+from heapq import heappop, heappush
 
 from engine_adapter.engine_request import CLIPPED_OUTPUT, EngineRequest
 
@@ -16,6 +18,7 @@ class DecodeBatch:
         self._phases = [0] * page_tokens
         self._joined: dict[EngineRequest, int] = {}
         self._due: dict[int, list[EngineRequest]] = {}
+        self._due_steps: list[int] = []
         self._due_step: dict[EngineRequest, int] = {}
         self._steps = 0
         self._left = {False: 0, True: 0}  # output still allowed, by ignore_eos, of requests below the clip
@@ -67,23 +70,33 @@ class DecodeBatch:
             total += left if request.ignore_eos else left * ratio
         return total
 
-    def page_demand(self) -> int:
-        """Tokens of the pages that the next step starts."""
-        return self._phases[-self._steps % self._page] * self._page
+    def page_demand(self, steps: int = 1) -> int:
+        """Tokens of the pages that the next `steps` steps start."""
+        phases, last = self._phases, -self._steps % self._page
+        rounds, rest = divmod(steps, self._page)
+        first = last - rest + 1
+        if first == last:
+            return (phases[last] + rounds * len(self._joined)) * self._page
+        pages = sum(phases[max(0, first) : last + 1]) + rounds * len(self._joined)
+        return (pages + sum(phases[first:]) if first < 0 else pages) * self._page
 
     def steps_to_report(self) -> int:
         """Steps until one that has something to report; there must be a request."""
-        return min(self._due) - self._steps
+        return self._due_steps[0] - self._steps
 
-    def advance(self) -> list[EngineRequest]:
-        """One step: a token each. The requests due for a report, in the order in which they joined."""
-        self._steps += 1
-        self.context_tokens += len(self._joined)
+    def advance(self, steps: int = 1) -> list[EngineRequest]:
+        """So many steps, no more than `steps_to_report`: a token each, every step.
+
+        Returns the requests due for a report after the last, in the order in which they joined.
+        """
+        self._steps += steps
+        self.context_tokens += len(self._joined) * steps
         for early in (False, True):
-            self._left[early] -= self._counts[early]
+            self._left[early] -= self._counts[early] * steps
         due = self._due.pop(self._steps, None)
         if due is None:
             return []
+        heappop(self._due_steps)
         # A request that was retracted and came back may have an older entry for the same step.
         due = [request for request in dict.fromkeys(due) if self._due_step.get(request) == self._steps]
         due.sort(key=lambda request: self._joined[request])
@@ -103,4 +116,8 @@ class DecodeBatch:
         left = request.output_tokens - produced
         step = self._steps + max(1, min(left, request.report_every or left))
         self._due_step[request] = step
-        self._due.setdefault(step, []).append(request)
+        due = self._due.get(step)
+        if due is None:
+            due = self._due[step] = []
+            heappush(self._due_steps, step)
+        due.append(request)

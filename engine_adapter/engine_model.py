@@ -83,12 +83,12 @@ class EngineModel:
 
     def quiet_s(self) -> float:
         """Seconds in which nothing but unreported decode steps will happen, unless a request arrives."""
-        if not self.running or self.chunked is not None or (self.waiting and not self._full):
-            return 0.0
-        steps = self.running.steps_to_report() - 1
-        timing, count = self.config.timing, len(self.running)
-        growth = timing.decode_token_s * count * steps * (steps - 1) / 2
-        return steps * timing.decode_s(count, self.running.context_tokens) + growth
+        steps = self._steps_at_rest()
+        return self._decode_s(steps - 1) if steps else 0.0
+
+    def report_s(self) -> float:
+        """Seconds until the next report, when nothing but decode steps will happen before it; else 0."""
+        return self._decode_s(self._steps_at_rest())
 
     def step(self, horizon_s: float = 0.0) -> Step | None:
         """Run one iteration, and further decode steps until there is a report or horizon_s is over.
@@ -179,19 +179,46 @@ class EngineModel:
             reports.append(Report(request, request.produced, finished))
         return Step(seconds, reports)
 
+    def _steps_at_rest(self) -> int:
+        """Decode steps up to the next report when there is nothing else to do and memory for them; else 0."""
+        if not self.running or self.chunked is not None or (self.waiting and not self._full):
+            return 0
+        steps = self.running.steps_to_report()
+        return steps if self.running.page_demand(steps) <= self._available() else 0
+
+    def _available(self) -> int:
+        return self.cache.free_tokens + self.cache.evictable_tokens
+
+    def _decode_s(self, steps: int) -> float:
+        return self.config.timing.decode_s(len(self.running), self.running.context_tokens, steps)
+
     def _decode(self, horizon_s: float) -> Step:
+        """Decode to the next report, the horizon or a retraction, at once while there is memory for every step."""
         seconds = 0.0
         while True:
-            retracted = not self._decode_room()
-            if retracted:
-                self._retract()
-            else:
-                self._ratio = max(LEAST_RATIO, self._ratio - (FIRST_RATIO - LEAST_RATIO) / RATIO_STEPS)
-            self.cache.hold(self.running.page_demand())
-            seconds += self.config.timing.decode_s(len(self.running), self.running.context_tokens)
-            reports = [self._report(request) for request in self.running.advance()]
+            running, steps = self.running, self.running.steps_to_report()
+            if steps > 1:
+                wanted = horizon_s - seconds
+                steps = self.config.timing.decode_steps(len(running), running.context_tokens, wanted, steps)
+            steps, retracted = self._make_decode_room(steps)
+            if not retracted:
+                self._ratio = max(LEAST_RATIO, self._ratio - steps * (FIRST_RATIO - LEAST_RATIO) / RATIO_STEPS)
+            self.cache.hold(running.page_demand(steps))
+            seconds += self._decode_s(steps)
+            reports = [self._report(request) for request in running.advance(steps)]
             if reports or retracted or seconds >= horizon_s:
                 return Step(seconds, reports)
+
+    def _make_decode_room(self, steps: int) -> tuple[int, bool]:
+        """How many of these steps to take now, and whether requests had to be retracted for the first."""
+        if self.running.page_demand(steps) <= self._available():
+            before = self.running.page_demand(steps - 1) if steps > 1 else 0
+            self.cache.make_room(before + len(self.running) * self.config.page_tokens)
+            return steps, False
+        if self._decode_room():
+            return 1, False
+        self._retract()
+        return 1, True
 
     def _decode_room(self) -> bool:
         """Evict for the pages that this step starts, then for one page a request, as the allocator does."""

@@ -29,9 +29,21 @@ class Timing:
         attention = (end * end - start * start) / (2 * self.attention_tokens)
         return (end - start + attention) / self.prefill_tokens_per_s
 
-    def decode_s(self, requests: int, context_tokens: int) -> float:
-        """Seconds of one decode step of `requests` that have `context_tokens` cached tokens together."""
-        return self.decode_step_s + self.decode_request_s * requests + self.decode_token_s * context_tokens
+    def decode_s(self, requests: int, context_tokens: int, steps: int = 1) -> float:
+        """Seconds of so many decode steps of `requests` that have `context_tokens` cached tokens together."""
+        first = self.decode_step_s + self.decode_request_s * requests + self.decode_token_s * context_tokens
+        return steps * first + self.decode_token_s * requests * (steps * (steps - 1) // 2)
+
+    def decode_steps(self, requests: int, context_tokens: int, seconds: float, most: int) -> int:
+        """How many decode steps it takes until `seconds` are over, at least 1 and at most `most`."""
+        low, high = 1, most
+        while low < high:
+            middle = (low + high) // 2
+            if self.decode_s(requests, context_tokens, middle) < seconds:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
 
 PROFILES: Mapping[str, Timing] = MappingProxyType(

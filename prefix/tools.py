@@ -11,9 +11,12 @@ Members move, the gaps between them stay: white space, number spellings, escapes
 client's own bytes. A strict tool is never changed inside, because grammar backends generate in declaration
 order; neither are `enum`, `const`, `prefixItems`, `examples`, `default` and the order of property names.
 JSON Schema keywords: draft 2020-12, and `definitions`, `dependencies` of older drafts.
+
+Level `normalize` may also sort the properties of tools that are not strict. A function tool of the Responses API is
+strict unless it says otherwise (https://platform.openai.com/docs/guides/migrate-to-responses).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from prefix.scan import Member, Span, elements, members, splice, unescape
@@ -45,11 +48,20 @@ class Tool(NamedTuple):
     changes: tuple[Change, ...]
 
 
-def canonical_tool(raw: bytes) -> Tool:
-    """The canonical bytes of one element of a tools array; change paths are relative to the element."""
+class _Walk(NamedTuple):
+    """One pass through a tool's schemas: what was changed so far, and whether properties are sorted too."""
+
+    changes: list[Change]
+    properties: bool
+
+
+def canonical_tool(raw: bytes, *, properties: bool = False) -> Tool:
+    """The canonical bytes of one element of a tools array; change paths are relative to the element.
+
+    properties: sort the properties of a tool that is not strict by name, too (level `normalize`).
+    """
     if raw[:1] != b"{":
         return Tool(None, raw, ())
-    changes: list[Change] = []
     envelope = _unique(members(raw, 0))
     inner = envelope.get("function")
     path = "/function"
@@ -59,9 +71,10 @@ def canonical_tool(raw: bytes) -> Tool:
     name = _text(raw, fields.get("name"))
     if name is None or _is_true(raw, fields.get("strict")) or _is_true(raw, envelope.get("strict")):
         return Tool(name, raw, ())
+    walk = _Walk([], properties and not (path == "" and _strict_by_default(raw, fields)))
     schemas = {key: fields[key] for key in ("parameters", "input_schema") if key in fields}
-    new = {span: _schema(raw, span, f"{path}/{key}", changes) for key, span in schemas.items()}
-    return Tool(name, splice(raw, new), tuple(changes))
+    new = {span: _schema(raw, span, f"{path}/{key}", walk) for key, span in schemas.items()}
+    return Tool(name, splice(raw, new), tuple(walk.changes))
 
 
 def canonical_order(names: Sequence[str | None]) -> list[int]:
@@ -84,51 +97,62 @@ def permute(raw: bytes, span: Span, items: Sequence[Span], order: Sequence[int],
     return b"".join(parts)
 
 
-def _schema(raw: bytes, span: Span, path: str, changes: list[Change]) -> bytes:
+def _schema(raw: bytes, span: Span, path: str, walk: _Walk) -> bytes:
     if raw[span.start : span.start + 1] != b"{":
         return raw[span.start : span.end]
     found = members(raw, span.start)
     if len(_unique(found)) != len(found):  # moving duplicates could change which one counts
         return raw[span.start : span.end]
-    new = [raw[m.key_start : m.value.start] + _keyword(raw, m, f"{path}/{_escape(m.name)}", changes) for m in found]
+    new = [raw[m.key_start : m.value.start] + _keyword(raw, m, f"{path}/{_escape(m.name)}", walk) for m in found]
     order = sorted(range(len(found)), key=lambda i: _RANK.get(found[i].name, "99" + found[i].name))
     if order != list(range(len(found))):
-        changes.append(Change(path, "keyword_order"))
+        walk.changes.append(Change(path, "keyword_order"))
     return permute(raw, span, [Span(m.key_start, m.value.end) for m in found], order, new)
 
 
-def _keyword(raw: bytes, member: Member, path: str, changes: list[Change]) -> bytes:
+def _keyword(raw: bytes, member: Member, path: str, walk: _Walk) -> bytes:
     name, span = member.name, member.value
     kind = raw[span.start : span.start + 1]
     if name in _SCHEMA and kind == b"{":
-        return _schema(raw, span, path, changes)
+        return _schema(raw, span, path, walk)
     if name in _SCHEMA_LIST and kind == b"[":
-        return _each_element(raw, span, path, changes)
+        return _each_element(raw, span, path, walk)
+    if name == "properties" and kind == b"{" and walk.properties:
+        return _sorted_properties(raw, span, path, walk)
     if name in _SCHEMA_MAP and kind == b"{":
-        return _each_member(raw, span, path, changes, _schema)
+        return _each_member(raw, span, path, walk, _schema)
     if name == "dependentRequired" and kind == b"{":
-        return _each_member(raw, span, path, changes, _string_set)
+        return _each_member(raw, span, path, walk, _string_set)
     if name == "required" and kind == b"[":
-        return _string_set(raw, span, path, changes)
+        return _string_set(raw, span, path, walk)
     return raw[span.start : span.end]
 
 
-def _each_element(raw: bytes, span: Span, path: str, changes: list[Change]) -> bytes:
+def _each_element(raw: bytes, span: Span, path: str, walk: _Walk) -> bytes:
     items = elements(raw, span)
-    new = [_schema(raw, item, f"{path}/{place}", changes) for place, item in enumerate(items)]
+    new = [_schema(raw, item, f"{path}/{place}", walk) for place, item in enumerate(items)]
     return permute(raw, span, items, range(len(items)), new)
 
 
-_Rewrite = Callable[[bytes, Span, str, list[Change]], bytes]
+_Rewrite = Callable[[bytes, Span, str, _Walk], bytes]
 
 
-def _each_member(raw: bytes, span: Span, path: str, changes: list[Change], rewrite: _Rewrite) -> bytes:
+def _each_member(raw: bytes, span: Span, path: str, walk: _Walk, rewrite: _Rewrite) -> bytes:
     found = members(raw, span.start)
-    new = [rewrite(raw, m.value, f"{path}/{_escape(m.name)}", changes) for m in found]
+    new = [rewrite(raw, m.value, f"{path}/{_escape(m.name)}", walk) for m in found]
     return permute(raw, span, [m.value for m in found], range(len(found)), new)
 
 
-def _string_set(raw: bytes, span: Span, path: str, changes: list[Change]) -> bytes:
+def _sorted_properties(raw: bytes, span: Span, path: str, walk: _Walk) -> bytes:
+    found = members(raw, span.start)
+    new = [raw[m.key_start : m.value.start] + _schema(raw, m.value, f"{path}/{_escape(m.name)}", walk) for m in found]
+    order = canonical_order([m.name for m in found])
+    if order != list(range(len(found))):
+        walk.changes.append(Change(path, "property_order"))
+    return permute(raw, span, [Span(m.key_start, m.value.end) for m in found], order, new)
+
+
+def _string_set(raw: bytes, span: Span, path: str, walk: _Walk) -> bytes:
     if raw[span.start : span.start + 1] != b"[":
         return raw[span.start : span.end]
     items = elements(raw, span)
@@ -137,7 +161,7 @@ def _string_set(raw: bytes, span: Span, path: str, changes: list[Change]) -> byt
         return raw[span.start : span.end]
     order = sorted(range(len(items)), key=lambda i: unescape(literals[i]))
     if order != list(range(len(items))):
-        changes.append(Change(path, "set_order"))
+        walk.changes.append(Change(path, "set_order"))
     return permute(raw, span, items, order, literals)
 
 
@@ -149,6 +173,11 @@ def _text(raw: bytes, span: Span | None) -> str | None:
     if span is None or raw[span.start : span.start + 1] != b'"':
         return None
     return unescape(raw[span.start : span.end])
+
+
+def _strict_by_default(raw: bytes, fields: Mapping[str, Span]) -> bool:
+    """Whether a flat tool is one of the Responses API that does not say `strict`."""
+    return "strict" not in fields and "parameters" in fields and _text(raw, fields.get("type")) == "function"
 
 
 def _is_true(raw: bytes, span: Span | None) -> bool:

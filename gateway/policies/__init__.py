@@ -23,12 +23,15 @@ Reason = Literal[
     "spread",
     "load",
     "turn",
+    "lot",
+    "ring",
+    "session",
 ]
 """Why a worker was chosen.
 
 only_candidate: there was no choice. affinity: no worker held more of the prompt. cheaper_elsewhere: a candidate held
 more, but cost more. holder_excluded: only a worker that is no candidate held more. spread: nobody held any of it.
-load, turn: the policy does not look at what workers hold.
+load, turn, lot, ring, session: the policy does not look at what workers hold.
 """
 
 
@@ -85,6 +88,10 @@ class Policy(Protocol):
         """One finite cost a candidate, in their order. Equal costs are decided by the router."""
 
 
+PREFIX_BLOCKS = 2
+"""Blocks that tell prompts apart for policies that hash: 1 KiB of prompt in the gateway."""
+
+
 def policy_names() -> tuple[str, ...]:
     """The names of all policies, sorted."""
     return tuple(sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__)))
@@ -102,6 +109,12 @@ def find_policy(name: str) -> Policy:
         raise RoutingError(f"unknown policy {name!r}; {hint}")
     policy: Policy = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").POLICY
     return policy
+
+
+def prefix_point(request: Request) -> int:
+    """64 bits that prompts with the same first blocks share; one too short to have a block draws its own."""
+    leading = request.blocks[:PREFIX_BLOCKS]
+    return scramble(leading[-1] if leading else scramble(request.seed) ^ request.number)
 
 
 def scramble(number: int) -> int:
