@@ -7,7 +7,6 @@ every placement in exactly one release.
 """
 
 import asyncio
-import re
 import time
 from collections.abc import Callable
 
@@ -17,9 +16,10 @@ from gateway.errors import Refusal
 from gateway.exchange import Exchange
 from gateway.http1 import EngineFault, FaultKind
 from gateway.identity import Caller, KeyRing
-from gateway.incoming import ClientGone, Incoming, Receive, Scope, Send, read_request, response_headers
+from gateway.incoming import ClientGone, Incoming, Receive, Scope, Send, read_request
 from gateway.prepare import GENERATE, Prepared, Preparer
 from gateway.relay import Broken, relay_stream, relay_whole, usage_of
+from gateway.reply import refuse, start
 from gateway.upstream import Response, Upstream
 from gateway.workers import Worker, Workers
 from prefix.record import RequestRecord
@@ -34,7 +34,6 @@ _CODES: dict[FaultKind, str] = {
 }
 _RETRY: frozenset[FaultKind] = frozenset(("refused", "unreachable", "unavailable", "disconnected"))
 _RETRY_STATUS = frozenset((502, 503))
-_INVISIBLE = re.compile(rb"[^!-~]")
 
 
 class Proxy:
@@ -71,14 +70,14 @@ class Proxy:
             await self._serve(exchange, scope, receive, send)
         except Refusal as refusal:
             exchange.status, exchange.error_type = refusal.kind.status, refusal.code
-            await _refuse(exchange, refusal, send)
+            await refuse(exchange, refusal, send)
         except ClientGone:
             exchange.status, exchange.outcome, exchange.error_type = 499, "client_disconnect", "client_disconnect"
         except asyncio.CancelledError:  # the server is stopping and waits no longer
             exchange.outcome, exchange.error_type = "error", "shutting_down"
             if not exchange.status:
                 exchange.status = 503
-                await _refuse(exchange, Refusal("shutting_down"), send)
+                await refuse(exchange, Refusal("shutting_down"), send)
             raise
         finally:
             self._finished(exchange.record(time.time, self._now()))
@@ -178,7 +177,7 @@ class Proxy:
         exchange.status, exchange.error_type = response.status, None
         streams = response.status == 200 and response.content_type == b"text/event-stream"
         try:
-            await send(_start(exchange, response, streams=streams, trusted=trusted))
+            await send(start(exchange, response, streams=streams, trusted=trusted))
             if streams:
                 await self._stream(exchange, worker, response, first, send, hide=hide)
                 return
@@ -227,36 +226,3 @@ class Proxy:
 async def _until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def _start(exchange: Exchange, response: Response, *, streams: bool, trusted: bool) -> dict[str, object]:
-    headers = response_headers(response.headers)
-    if streams:  # its length changes when usage is hidden or an error event is added
-        headers = [header for header in headers if header[0] != b"content-length"]
-    echoed = any(name == b"x-request-id" for name, _ in headers)
-    headers += _own_headers(exchange, echo=not echoed)
-    if trusted and exchange.worker is not None and exchange.route is not None:
-        headers.append((b"x-prefixgate-worker", exchange.worker.id.encode()))
-        expected = str(exchange.route.expected_cached_tokens).encode()
-        headers.append((b"x-prefixgate-expected-cached-tokens", expected))
-    return {"type": "http.response.start", "status": response.status, "headers": headers}
-
-
-def _own_headers(exchange: Exchange, *, echo: bool = True) -> list[tuple[bytes, bytes]]:
-    headers = [(b"x-prefixgate-request-id", exchange.request_id.encode())]
-    if echo and exchange.client_request_id is not None:
-        headers.append((b"x-request-id", exchange.client_request_id))
-    prepared = exchange.prepared
-    if prepared is not None and prepared.identity.prompt_version is not None:
-        version = prepared.identity.prompt_version.encode("ascii", "replace")
-        headers.append((b"x-prefixgate-prompt-version", _INVISIBLE.sub(b"", version)))
-    if prepared is not None and prepared.changes:
-        kinds = dict.fromkeys(change.kind for change in prepared.changes)
-        headers.append((b"x-prefixgate-changes", ", ".join(kinds).encode()))
-    return headers
-
-
-async def _refuse(exchange: Exchange, refusal: Refusal, send: Send) -> None:
-    headers = refusal.headers() + _own_headers(exchange)
-    await send({"type": "http.response.start", "status": refusal.kind.status, "headers": headers})
-    await send({"type": "http.response.body", "body": refusal.body(), "more_body": False})

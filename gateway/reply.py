@@ -1,0 +1,48 @@
+"""What the gateway itself says in a response: its headers, and its refusals."""
+
+import re
+
+from gateway.errors import Refusal
+from gateway.exchange import Exchange
+from gateway.incoming import Send, response_headers
+from gateway.upstream import Response
+
+_INVISIBLE = re.compile(rb"[^!-~]")
+
+
+def start(exchange: Exchange, response: Response, *, streams: bool, trusted: bool) -> dict[str, object]:
+    """The ASGI message that begins the client's response: the engine's end-to-end headers, then ours.
+
+    trusted: the caller may see which worker it was and what was expected to be cached.
+    """
+    headers = response_headers(response.headers)
+    if streams:  # its length changes when usage is hidden or an error event is added
+        headers = [header for header in headers if header[0] != b"content-length"]
+    echoed = any(name == b"x-request-id" for name, _ in headers)
+    headers += _own_headers(exchange, echo=not echoed)
+    if trusted and exchange.worker is not None and exchange.route is not None:
+        headers.append((b"x-prefixgate-worker", exchange.worker.id.encode()))
+        expected = str(exchange.route.expected_cached_tokens).encode()
+        headers.append((b"x-prefixgate-expected-cached-tokens", expected))
+    return {"type": "http.response.start", "status": response.status, "headers": headers}
+
+
+def _own_headers(exchange: Exchange, *, echo: bool = True) -> list[tuple[bytes, bytes]]:
+    headers = [(b"x-prefixgate-request-id", exchange.request_id.encode())]
+    if echo and exchange.client_request_id is not None:
+        headers.append((b"x-request-id", exchange.client_request_id))
+    prepared = exchange.prepared
+    if prepared is not None and prepared.identity.prompt_version is not None:
+        version = prepared.identity.prompt_version.encode("ascii", "replace")
+        headers.append((b"x-prefixgate-prompt-version", _INVISIBLE.sub(b"", version)))
+    if prepared is not None and prepared.changes:
+        kinds = dict.fromkeys(change.kind for change in prepared.changes)
+        headers.append((b"x-prefixgate-changes", ", ".join(kinds).encode()))
+    return headers
+
+
+async def refuse(exchange: Exchange, refusal: Refusal, send: Send) -> None:
+    """Answer with an error of the gateway's own."""
+    headers = refusal.headers() + _own_headers(exchange)
+    await send({"type": "http.response.start", "status": refusal.kind.status, "headers": headers})
+    await send({"type": "http.response.body", "body": refusal.body(), "more_body": False})
