@@ -48,9 +48,9 @@ docs: $(DEV)  ## regenerate the generated pages
 	$(BIN)/python -m telemetry.catalog > docs/metrics.md
 
 bench: $(DEV)  ## cost of our own parts on this machine
-	$(BIN)/python tests/bench/bench_prompt.py
-	$(BIN)/python tests/bench/bench_router.py
-	$(BIN)/python tests/bench/bench_telemetry.py
+	$(BIN)/python -m tests.bench.bench_prompt
+	$(BIN)/python -m tests.bench.bench_router
+	$(BIN)/python -m tests.bench.bench_telemetry
 
 bench-peers: $(DEV)  ## CPU and latency beside smg and sglang-router, in one run
 	@if [ -f ../shared/bench/bench.py ]; then \
