@@ -15,8 +15,10 @@ import msgspec
 import yaml
 
 from gateway.policies import POLICIES
-from prefix.canonical import Level
+from prefix.canonical import Level, Rules
 from prefix.errors import ConfigError
+from prefix.hoist import Hoist
+from prefix.normalize import NONCES
 
 DEFAULT_ROUTE = "default"
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`(?: - at `(?P<path>[^`]*)`)?")
@@ -36,9 +38,19 @@ _Yaml.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(?:true|false
 
 
 class RouteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One route, a product surface that shares a prompt. level: what may be rewritten on it, None: the global one."""
+    """One route, a product surface that shares a prompt. level: what may be rewritten on it, None: the global one.
+
+    strip: the nonces that level `normalize` removes. hoist: which volatile spans level `hoist` reports or moves.
+    """
 
     level: Level | None = None
+    strip: tuple[str, ...] = NONCES
+    hoist: Hoist = Hoist()
+
+    @property
+    def rules(self) -> Rules:
+        """What the lossy levels may do on this route."""
+        return Rules(self.strip, self.hoist)
 
 
 class CustomerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,8 +130,12 @@ def _explain(message: str) -> str:
     if unknown is None:
         return message.replace("`$.", "`")
     path = unknown["path"] or "$"
-    inner = {"$.routes": RouteConfig.__struct_fields__, "$.customers": CustomerConfig.__struct_fields__}
-    valid = inner.get(path.partition("[")[0], Config.__struct_fields__)
+    inner: dict[str, type[msgspec.Struct]] = {
+        "$.routes[...]": RouteConfig,
+        "$.routes[...].hoist": Hoist,
+        "$.customers[...]": CustomerConfig,
+    }
+    valid = inner.get(path, Config).__struct_fields__
     near = difflib.get_close_matches(unknown["name"], valid, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(valid)}"
     return f"unknown key {unknown['name']!r}{path.replace('$', ' in ').rstrip(' in')}: {hint}"
@@ -129,6 +145,11 @@ def _check(config: Config, where: str) -> None:
     nearest(config.policy, POLICIES, f"{where}: unknown policy")
     if len({url.partition("://")[2] for url in config.engines}) != len(config.engines):
         raise ConfigError(f"{where}: an engine is listed twice")
+    for name, route in config.routes.items():
+        try:
+            route.rules.check()
+        except ConfigError as error:
+            raise ConfigError(f"{where}: route {name!r}: {error}") from None
     for name, customer in config.customers.items():
         if not customer.keys:
             raise ConfigError(f"{where}: customer {name!r} has no keys: make one with `prefixgate key new`")

@@ -75,8 +75,8 @@ class Exchange:
             path=self.path,
             route=identity.route if identity else DEFAULT_ROUTE,
             customer=identity.customer if identity else ANONYMOUS,
-            prompt_version=identity.prompt_version if identity else None,
-            prompt_version_declared=True,
+            prompt_version=prepared.prompt_version if prepared else None,
+            prompt_version_declared=identity is not None and identity.prompt_version is not None,
             model=prepared.model if prepared else "",
             worker=self.worker.id if self.worker else None,
             policy=prepared.group.policy if prepared else "",
@@ -95,5 +95,12 @@ class Exchange:
             retries=self.retries,
             ttft_s=self.first_token - self.received if self.first_token is not None else None,
             duration_s=duration,
+            hoist_saved_tokens=_hoist_saved(prepared),
             overhead_s=self.dispatched - self.received if self.dispatched is not None else duration,
         )
+
+
+def _hoist_saved(prepared: Prepared | None) -> int:
+    if prepared is None or prepared.hoist is None:
+        return 0
+    return round(prepared.hoist.saved_bytes / prepared.group.bytes_per_token)

@@ -13,8 +13,10 @@ from gateway.identity import Caller, Identity, identify
 from gateway.models import ModelGroup, Models
 from prefix.blocks import BLOCK_BYTES, block_hashes
 from prefix.body import Body, parse_body
-from prefix.canonical import TOOL_KEYS, ToolCache, canonical_members
+from prefix.canonical import RULES, TOOL_KEYS, ToolCache, rewrite
 from prefix.errors import BodyError
+from prefix.hoist import HoistReport
+from prefix.prompt_version import PromptVersions
 from prefix.scan import Span, splice
 from prefix.tools import Change
 from prefix.view import ToolViews, View, prompt_view
@@ -27,6 +29,9 @@ PROMPT_FIELDS = {CHAT: "messages", COMPLETIONS: "prompt", GENERATE: None}
 class Prepared(NamedTuple):
     """One request, ready to be placed. Token counts are estimates unless the prompt came as token ids.
 
+    prompt_version: the declared one, else a hash of tools and leading system text (docs/prompt-versions.md).
+    body: what the lossy levels left of the client's, `replacements` still to be spliced into it.
+    hoist: what moving volatile spans out of the system text saves, where the route asks and some were found.
     choices: answers per prompt, where the engine reports usage for each of them (/generate); else 1.
     """
 
@@ -34,7 +39,9 @@ class Prepared(NamedTuple):
     body: Body
     replacements: Mapping[Span, bytes]
     changes: tuple[Change, ...]
+    hoist: HoistReport | None
     identity: Identity
+    prompt_version: str | None
     group: ModelGroup
     model: str
     view: View
@@ -63,12 +70,13 @@ class Prepared(NamedTuple):
 
 
 class Preparer:
-    """Prepares requests; holds the caches of canonical tools and their views."""
+    """Prepares requests; holds the caches of canonical tools, their views and the prompts' versions."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
         self._tools = ToolCache()
         self._views = ToolViews()
+        self._versions = PromptVersions()
 
     def prepare(self, path: str, raw: bytes, caller: Caller, own: Mapping[bytes, bytes], config: Config) -> Prepared:
         """Raises Refusal for a body no engine can accept, a missing field, or an unknown model."""
@@ -78,17 +86,22 @@ class Preparer:
             identity = identify(caller, own, body, config)
             route = config.routes.get(identity.route)
             level = (route.level if route else None) or config.level
-            replacements, changes = canonical_members(body, self._tools) if level != "off" else ({}, ())
-            view = prompt_view(body, _tools(body, replacements), self._views)
+            made = rewrite(body, self._tools, level, route.rules if route else RULES)
+            body = made.body
+            tools = _tools(body, made.replacements)
+            view = prompt_view(body, tools, self._views)
+            version = identity.prompt_version or self._version(body, tools)
         except BodyError as error:
             raise Refusal.of_body(error) from None
         group = self._models.group(body.value("model"))
         return Prepared(
             path=path,
             body=body,
-            replacements=replacements,
-            changes=changes,
+            replacements=made.replacements,
+            changes=made.changes,
+            hoist=made.hoist,
             identity=identity,
+            prompt_version=version,
             group=group,
             model=str(body.value("model") or group.name),
             view=view,
@@ -98,6 +111,11 @@ class Preparer:
             choices=_choices(body) if path == GENERATE else 1,
             stream=body.slice("stream") == b"true",
         )
+
+    def _version(self, body: Body, tools: bytes | None) -> str | None:
+        """Of the canonical tools whatever the level, so that their order never makes another version."""
+        array = tools is not None and tools.startswith(b"[") and body.opaque is None
+        return self._versions.version(body, self._tools.array(tools).raw if tools and array else tools)
 
 
 def _tools(body: Body, replacements: Mapping[Span, bytes]) -> bytes | None:

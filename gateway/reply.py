@@ -32,8 +32,8 @@ def _own_headers(exchange: Exchange, *, echo: bool = True) -> list[tuple[bytes, 
     if echo and exchange.client_request_id is not None:
         headers.append((b"x-request-id", exchange.client_request_id))
     prepared = exchange.prepared
-    if prepared is not None and prepared.identity.prompt_version is not None:
-        version = prepared.identity.prompt_version.encode("ascii", "replace")
+    if prepared is not None and prepared.prompt_version is not None:
+        version = prepared.prompt_version.encode("ascii", "replace")
         headers.append((b"x-prefixgate-prompt-version", _INVISIBLE.sub(b"", version)))
     if prepared is not None and prepared.changes:
         kinds = dict.fromkeys(change.kind for change in prepared.changes)

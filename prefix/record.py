@@ -7,7 +7,8 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One finished request as the gateway saw it.
 
     Times are seconds (`started` since the Unix epoch); token counts are None where nobody reported them
-    (unknown is not zero). `input_tokens` includes cached ones. Labels are raw, not yet bounded.
+    (unknown is not zero). `input_tokens` includes cached ones. `hoist_saved_tokens`: what moving volatile spans out
+    of the system text saves, or would save where it is only reported. Labels are raw, not yet bounded.
     """
 
     request_id: str
@@ -36,3 +37,4 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     ttft_s: float | None
     duration_s: float
     overhead_s: float
+    hoist_saved_tokens: int = 0

@@ -68,6 +68,7 @@ class Aggregate:
         self._requests = Counter(catalog.REQUESTS)
         self._retries = Counter(catalog.RETRIES)
         self._rewrites = Counter(catalog.REWRITES)
+        self._hoist_saved = Counter(catalog.HOIST_SAVED)
         self._decisions = Counter(catalog.ROUTE_DECISIONS)
         self._http_duration = Histogram(catalog.HTTP_DURATION)
         self._duration = Histogram(catalog.REQUEST_DURATION)
@@ -90,7 +91,7 @@ class Aggregate:
     def snapshot(self) -> tuple[Family, ...]:
         """Every counter and histogram of the catalog as it is now, those without points too; for any thread."""
         plain = (
-            *(self._requests, self._retries, self._rewrites, self._decisions),
+            *(self._requests, self._retries, self._rewrites, self._hoist_saved, self._decisions),
             *(self._http_duration, self._duration, self._overhead),
         )
         with self._lock:
@@ -141,6 +142,8 @@ class Aggregate:
             self._retries[route,].value += record.retries
         if record.changes:
             self._rewrites[route,].value += record.changes
+        if record.hoist_saved_tokens:
+            self._hoist_saved[route,].value += record.hoist_saved_tokens
 
     def _observe(self, record: RequestRecord, route: str, error: str) -> None:
         labels = self.labels

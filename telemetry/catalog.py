@@ -62,6 +62,9 @@ RETRIES: Final = Metric("prefixgate.retries", "counter", "{retry}", ("route",), 
     "Attempts repeated on another worker before the first byte.", "Retries and rewrites")
 REWRITES: Final = Metric("prefixgate.rewrites", "counter", "{rewrite}", ("route",), 100,
     "Changes that canonicalization made to request bodies.", "Retries and rewrites")
+HOIST_SAVED: Final = Metric("prefixgate.hoist.saved_tokens", "counter", "{token}", ("route",), 100,
+    "What moving volatile spans out of the system text saves, or would save where it is only reported (estimate).",
+    "Retries and rewrites")
 ROUTE_DECISIONS: Final = Metric("prefixgate.route.decisions", "counter", "{decision}", _DECISION, 1000,
     "Requests sent to a worker, by routing policy and its reason.", "Route reasons")
 HTTP_DURATION: Final = Metric("http.server.request.duration", "histogram", "s", _HTTP, 100,
@@ -94,7 +97,7 @@ INDEX_BLOCKS: Final = Metric("prefixgate.prefix.tree_blocks", "gauge", "{block}"
 
 CATALOG: Final = (
     *(INPUT_TOKENS, CACHED_TOKENS, EXPECTED_CACHED_TOKENS, UNREPORTED_INPUT_TOKENS, OUTPUT_TOKENS),
-    *(REQUESTS, RETRIES, REWRITES, ROUTE_DECISIONS),
+    *(REQUESTS, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
     *(HTTP_DURATION, REQUEST_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD),
     *(WORKER_UP, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
 )

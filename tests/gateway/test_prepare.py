@@ -13,6 +13,7 @@ from gateway.identity import KeyRing
 from gateway.models import Models
 from gateway.prepare import CHAT, COMPLETIONS, GENERATE, Prepared, Preparer
 from prefix.canonical import canonicalize
+from prefix.hoist import Hoist, HoistReport
 from tests.cases import case, wire
 
 CALLER = KeyRing({}).caller(None)
@@ -128,6 +129,42 @@ def test_identity_level_and_model(preparer: Preparer) -> None:
     assert prepare(preparer, body, config=Config(level="off")).changes == ()
     prepared = prepare(preparer, {"text": "x"}, GENERATE, session="s")
     assert (prepared.model, prepared.identity.session) == ("m", "s")
+
+
+CLOCKED = {
+    "model": "m",
+    "messages": [
+        {"role": "system", "content": "You help.\r\nNow: 2026-03-03T09:14:07Z\r\nBe brief."},
+        {"role": "user", "content": "Hi"},
+    ],
+}
+
+
+def test_lossy_levels_by_route(preparer: Preparer) -> None:
+    """What is sent, what is placed and what is counted are the rewritten body's; other routes send the client's."""
+    hoist = Hoist("rewrite", ("clock_second",))
+    levels = {"plain": RouteConfig(), "form": RouteConfig("normalize"), "move": RouteConfig("hoist", hoist=hoist)}
+    config = Config(routes=levels | {"report": RouteConfig("hoist")})
+    sent = {name: prepare(preparer, CLOCKED, config=config, route=name) for name in config.routes}
+    bodies = {name: prepared.for_engine(SGLang())[0] for name, prepared in sent.items()}
+    assert bodies["plain"] == wire(CLOCKED)
+    assert bodies["form"] == bodies["report"] == wire(CLOCKED).replace(b"\\r", b"")
+    assert b"[clock: see latest user message]" in bodies["move"]
+    assert b"[clock: 2026-03-03T09:14:07Z]" in sent["move"].view.text
+    assert [change.kind for change in sent["move"].changes] == ["line_ends", "hoisted_clock_second", "restated"]
+    for name in ("report", "move"):
+        assert sent[name].hoist == HoistReport(("clock_second",), len("\nBe brief."), 0)
+    assert sent["form"].hoist is None
+
+
+def test_a_route_says_what_is_stripped(preparer: Preparer) -> None:
+    """Every nonce known, unless the route lists others."""
+    body = case(4)["input"]["A"]
+    routes = {"all": RouteConfig("normalize"), "none": RouteConfig("normalize", strip=())}
+    config = Config(routes=routes, level="normalize")
+    for route, stripped in (("all", True), ("none", False), ("default", True)):
+        prepared = prepare(preparer, body, config=config, route=route)
+        assert (b"cch=" not in prepared.for_engine(SGLang())[0]) is stripped
 
 
 class Adding(SGLang):
