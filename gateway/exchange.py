@@ -95,6 +95,7 @@ class Exchange:
             retries=self.retries,
             ttft_s=self.first_token - self.received if self.first_token is not None else None,
             duration_s=duration,
+            stable_tokens=prepared.stable_tokens if prepared else 0,
             hoist_saved_tokens=_hoist_saved(prepared),
             overhead_s=self.dispatched - self.received if self.dispatched is not None else duration,
         )

@@ -16,6 +16,7 @@ from prefix.body import Body, parse_body
 from prefix.canonical import RULES, TOOL_KEYS, ToolCache, rewrite
 from prefix.errors import BodyError
 from prefix.hoist import HoistReport
+from prefix.popularity import Popularity
 from prefix.prompt_version import PromptVersions
 from prefix.scan import Span, splice
 from prefix.tools import Change
@@ -31,6 +32,7 @@ class Prepared(NamedTuple):
 
     prompt_version: the declared one, else a hash of tools and leading system text (docs/prompt-versions.md).
     body: what the lossy levels left of the client's, `replacements` still to be spliced into it.
+    stable_tokens: of tools, leading system text, and behind them what the route's traffic shares.
     hoist: what moving volatile spans out of the system text saves, where the route asks and some were found.
     choices: answers per prompt, where the engine reports usage for each of them (/generate); else 1.
     """
@@ -47,6 +49,7 @@ class Prepared(NamedTuple):
     view: View
     blocks: list[int]
     prompt_tokens: int
+    stable_tokens: int
     max_output_tokens: int | None
     choices: int
     stream: bool
@@ -77,9 +80,12 @@ class Preparer:
         self._tools = ToolCache()
         self._views = ToolViews()
         self._versions = PromptVersions()
+        self._popular: dict[str, Popularity] = {}
 
-    def prepare(self, path: str, raw: bytes, caller: Caller, own: Mapping[bytes, bytes], config: Config) -> Prepared:
-        """Raises Refusal for a body no engine can accept, a missing field, or an unknown model."""
+    def prepare(
+        self, path: str, raw: bytes, caller: Caller, own: Mapping[bytes, bytes], config: Config, now: float
+    ) -> Prepared:
+        """now: seconds, any monotonic origin. Raises Refusal for a body no engine can accept, a missing field, or an unknown model."""
         try:
             body = parse_body(raw)
             _check_fields(path, body)
@@ -94,6 +100,9 @@ class Preparer:
         except BodyError as error:
             raise Refusal.of_body(error) from None
         group = self._models.group(body.value("model"))
+        blocks = block_hashes(view.text, view.seed, BLOCK_BYTES)
+        prompt_tokens = view.tokens or max(1, round(len(view.text) / group.bytes_per_token))
+        stable = max(view.stable, self._shared_blocks(identity.route, blocks, now) * BLOCK_BYTES)
         return Prepared(
             path=path,
             body=body,
@@ -105,12 +114,21 @@ class Preparer:
             group=group,
             model=str(body.value("model") or group.name),
             view=view,
-            blocks=block_hashes(view.text, view.seed, BLOCK_BYTES),
-            prompt_tokens=view.tokens or max(1, round(len(view.text) / group.bytes_per_token)),
+            blocks=blocks,
+            prompt_tokens=prompt_tokens,
+            stable_tokens=prompt_tokens * stable // max(1, len(view.text)),
             max_output_tokens=_max_output(body),
             choices=_choices(body) if path == GENERATE else 1,
             stream=body.slice("stream") == b"true",
         )
+
+    def _shared_blocks(self, route: str, blocks: list[int], now: float) -> int:
+        """Leading blocks that the route's traffic shares, this prompt counted."""
+        popular = self._popular.get(route)
+        if popular is None:
+            popular = self._popular[route] = Popularity()
+        popular.observe(blocks, now)
+        return popular.shared_blocks(blocks)
 
     def _version(self, body: Body, tools: bytes | None) -> str | None:
         """Of the canonical tools whatever the level, so that their order never makes another version."""

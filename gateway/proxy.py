@@ -88,7 +88,8 @@ class Proxy:
         incoming = await read_request(scope, receive, self._config.max_body_bytes)
         exchange.client_request_id = incoming.request_id
         caller = self.caller(incoming.authorization)
-        prepared = self._preparer.prepare(incoming.path, incoming.body, caller, incoming.own, self._config)
+        path, raw, now = incoming.path, incoming.body, self._now()
+        prepared = self._preparer.prepare(path, raw, caller, incoming.own, self._config, now)
         exchange.prepared, exchange.streamed = prepared, prepared.stream
         task = asyncio.current_task()
         assert task is not None

@@ -7,7 +7,8 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One finished request as the gateway saw it.
 
     Times are seconds (`started` since the Unix epoch); token counts are None where nobody reported them
-    (unknown is not zero). `input_tokens` includes cached ones. `hoist_saved_tokens`: what moving volatile spans out
+    (unknown is not zero). `input_tokens` includes cached ones. `stable_tokens`: of the prompt, an
+    estimate of what requests of its route share. `hoist_saved_tokens`: what moving volatile spans out
     of the system text saves, or would save where it is only reported. Labels are raw, not yet bounded.
     """
 
@@ -37,4 +38,5 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     ttft_s: float | None
     duration_s: float
     overhead_s: float
+    stable_tokens: int = 0
     hoist_saved_tokens: int = 0

@@ -24,6 +24,7 @@ import xxhash
 from prefix.body import Body
 from prefix.errors import BodyError
 from prefix.scan import value_end
+from prefix.system import SYSTEM_ROLES
 
 TEXT, ROLE, NAME, PART, CALL, ARGUMENTS, TOOL, MESSAGE = (bytes((0xF8 + i,)) for i in range(8))
 _encode = msgspec.json.Encoder().encode
@@ -33,11 +34,13 @@ _decode = msgspec.json.Decoder().decode
 class View(NamedTuple):
     """seed: 64-bit hash of the namespace and of what changes the prompt's front. text: the view's bytes.
 
-    tokens: how many tokens the prompt is known to have (input given as token ids), else None.
+    stable: bytes of the text that are tools and leading system or developer messages. tokens: how many tokens the
+    prompt is known to have (input given as token ids), else None.
     """
 
     seed: int
     text: bytes
+    stable: int
     tokens: int | None
 
 
@@ -76,12 +79,16 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
         choice, named = _tool_choice(body)
         shown = () if tools is None or choice == "none" else cache.views(tools)
         parts = [view for name, view in shown if named is None or name == named]
+        stable: int | None = None
         for place, message in enumerate(_messages(body)):
+            if stable is None and not (type(message) is dict and message.get("role") in SYSTEM_ROLES):
+                stable = sum(map(len, parts))
             _append_message(parts, message, place)
-        return View(_seed(body, "chat", choice, salt), b"".join(parts), None)
+        text = b"".join(parts)
+        return View(_seed(body, "chat", choice, salt), text, len(text) if stable is None else stable, None)
     key = next((key for key in ("prompt", "text", "input_ids") if key in body.spans), None)
     text, tokens = _plain(body.value(key), f"/{key}") if key else (b"", None)
-    return View(_seed(body, "text", "", salt), text, tokens)
+    return View(_seed(body, "text", "", salt), text, 0, tokens)
 
 
 def _seed(body: Body, kind: str, choice: str, salt: str) -> int:

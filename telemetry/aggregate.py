@@ -28,6 +28,7 @@ _TOKEN_FIELDS: Final = (
     (catalog.CACHED_TOKENS, "cached_tokens"),
     (catalog.EXPECTED_CACHED_TOKENS, "expected_cached_tokens"),
     (catalog.UNREPORTED_INPUT_TOKENS, "unreported_input_tokens"),
+    (catalog.STABLE_TOKENS, "stable_tokens"),
     (catalog.OUTPUT_TOKENS, "output_tokens"),
 )
 _OPERATIONS: Final = {
@@ -124,6 +125,7 @@ class Aggregate:
             sums.input_tokens += prompt
             sums.cached_tokens += cached
             sums.expected_cached_tokens += record.expected_cached_tokens or 0
+            sums.stable_tokens += min(record.stable_tokens, prompt)
         else:
             sums.unknown_requests += 1
             sums.unreported_input_tokens += prompt or 0

@@ -54,6 +54,9 @@ EXPECTED_CACHED_TOKENS: Final = Metric("prefixgate.expected_cached_tokens", "cou
     "Cached tokens predicted at dispatch, of requests whose cached count is known.", "Predicted and delivered")
 UNREPORTED_INPUT_TOKENS: Final = Metric("prefixgate.unreported_input_tokens", "counter", "{token}", _TRAFFIC, 2000,
     "Prompt tokens of requests whose cached count is unknown; not in input_tokens.", "Tokens per second")
+STABLE_TOKENS: Final = Metric("prefixgate.stable_tokens", "counter", "{token}", _TRAFFIC, 2000,
+    "Prompt tokens that are tools, leading system text or otherwise shared by the route's traffic, of the requests "
+    "behind input_tokens (an estimate).", "Cache hit rate")
 OUTPUT_TOKENS: Final = Metric("prefixgate.output_tokens", "counter", "{token}", _TRAFFIC, 2000,
     "Tokens generated, where the engine reported them.", "Tokens per second")
 REQUESTS: Final = Metric("prefixgate.requests", "counter", "{request}", _OUTCOME, 2000,
@@ -96,7 +99,7 @@ INDEX_BLOCKS: Final = Metric("prefixgate.prefix.tree_blocks", "gauge", "{block}"
 # fmt: on
 
 CATALOG: Final = (
-    *(INPUT_TOKENS, CACHED_TOKENS, EXPECTED_CACHED_TOKENS, UNREPORTED_INPUT_TOKENS, OUTPUT_TOKENS),
+    *(INPUT_TOKENS, CACHED_TOKENS, EXPECTED_CACHED_TOKENS, UNREPORTED_INPUT_TOKENS, STABLE_TOKENS, OUTPUT_TOKENS),
     *(REQUESTS, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
     *(HTTP_DURATION, REQUEST_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD),
     *(WORKER_UP, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),

@@ -57,8 +57,8 @@ class Counter(_Cells[Count]):
 class TokenSums:
     """Sums over the requests of one route, customer and prompt version (or of several).
 
-    `unknown_requests` are those without a cached count; the others are behind `input_tokens`, `cached_tokens`
-    and `expected_cached_tokens`. All in tokens but the two counts of requests.
+    `unknown_requests` are those without a cached count; the others are behind `input_tokens`, `cached_tokens`,
+    `expected_cached_tokens` and `stable_tokens`. All in tokens but the two counts of requests.
     """
 
     requests: int = 0
@@ -67,6 +67,7 @@ class TokenSums:
     cached_tokens: int = 0
     expected_cached_tokens: int = 0
     unreported_input_tokens: int = 0
+    stable_tokens: int = 0
     output_tokens: int = 0
 
     def add(self, other: "TokenSums") -> None:

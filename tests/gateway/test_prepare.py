@@ -32,7 +32,7 @@ def prepare(preparer: Preparer, body: Any, path: str = CHAT, config: Config | No
     """A body as bytes or object, own headers by name."""
     raw = body if isinstance(body, bytes) else wire(body)
     headers = {b"x-prefixgate-" + name.encode(): value.encode() for name, value in own.items()}
-    return preparer.prepare(path, raw, CALLER, headers, config or Config())
+    return preparer.prepare(path, raw, CALLER, headers, config or Config(), now=0.0)
 
 
 def test_case_17_what_differs_on_the_wire_only_has_the_same_blocks(preparer: Preparer) -> None:
@@ -213,3 +213,39 @@ def test_a_body_is_looked_at_before_its_model(preparer: Preparer) -> None:
     with pytest.raises(Refusal) as caught:
         prepare(Preparer(Models("round-robin")), b"{")
     assert caught.value.code == "invalid_json"
+
+
+def test_the_stable_prefix_is_tools_system_text_and_what_traffic_shares(preparer: Preparer) -> None:
+    """System text counts at once; a document counts once enough prompts have parted behind it."""
+    document = "The terms of the warranty are long. " * 200
+    system = {"role": "system", "content": "Answer from the document."}
+
+    def asked(question: int) -> Prepared:
+        user = {"role": "user", "content": f"{document}\nQuestion {question}: {question * 7919}" + " why?" * 120}
+        return prepare(preparer, {"model": "m", "messages": [system, user]})
+
+    first = asked(0)
+    assert 0 < first.stable_tokens < 20
+    last = [asked(question) for question in range(1, 12)][-1]
+    assert last.stable_tokens > 0.7 * last.prompt_tokens
+    assert last.stable_tokens < last.prompt_tokens
+    alone = prepare(preparer, {"model": "m", "messages": [{"role": "user", "content": "Hi"}]})
+    assert alone.stable_tokens == 0
+
+
+def test_the_prompt_version_is_automatic_unless_it_is_declared(preparer: Preparer) -> None:
+    """A clock or another order of tools is the same version, another rule is a new one; a declared one stands."""
+
+    def version(clock: str, rule: str, names: str, **own: str) -> str | None:
+        tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in names]
+        messages = [
+            {"role": "system", "content": f"Current time: {clock}\n{rule}"},
+            {"role": "user", "content": "Hi"},
+        ]
+        return prepare(preparer, {"model": "m", "tools": tools, "messages": messages}, **own).prompt_version
+
+    first = version("2026-03-03 09:14:07", "Be brief.", "ab")
+    assert first is not None
+    assert version("2026-03-03 09:14:09", "Be brief.", "ba") == first
+    assert version("2026-03-03 09:14:07", "Be kind.", "ab") != first
+    assert prepare(preparer, {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}).prompt_version is None

@@ -62,6 +62,6 @@ def test_histogram_counts_every_value_once(values: list[float]) -> None:
 
 def test_token_sums_add_every_field() -> None:
     """Adding sums adds each of their fields."""
-    sums = TokenSums(1, 2, 3, 4, 5, 6, 7)
-    sums.add(TokenSums(10, 20, 30, 40, 50, 60, 70))
-    assert sums == TokenSums(11, 22, 33, 44, 55, 66, 77)
+    sums = TokenSums(1, 2, 3, 4, 5, 6, 7, 8)
+    sums.add(TokenSums(10, 20, 30, 40, 50, 60, 70, 80))
+    assert sums == TokenSums(11, 22, 33, 44, 55, 66, 77, 88)
