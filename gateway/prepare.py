@@ -16,6 +16,7 @@ from prefix.body import Body, parse_body
 from prefix.canonical import RULES, TOOL_KEYS, ToolCache, rewrite
 from prefix.errors import BodyError
 from prefix.hoist import HoistReport
+from prefix.members import member_edits
 from prefix.popularity import Popularity
 from prefix.prompt_version import PromptVersions
 from prefix.scan import Span, splice
@@ -58,17 +59,8 @@ class Prepared(NamedTuple):
         """The bytes to send to this kind of engine, and whether its usage chunk must be hidden."""
         slices = self.body.slice("stream"), self.body.slice("stream_options")
         added = engine.additions(self.path, stream=slices[0], stream_options=slices[1])
-        replacements = dict(self.replacements)
-        new: list[bytes] = []
-        raw, spans = self.body.raw, self.body.spans
-        for name, value in added.members.items():
-            if name in spans:
-                replacements[spans[name]] = value
-            else:
-                new.append(b'"%s":%s' % (name.encode(), value))
-        if new:
-            front = raw.index(b"{") + 1
-            replacements[Span(front, front)] = b",".join(new) + (b"," if spans else b"")
+        replacements = {**self.replacements, **member_edits(self.body, added.members)}
+        raw = self.body.raw
         return (splice(raw, replacements) if replacements else raw), added.hide_usage
 
 

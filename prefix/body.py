@@ -67,15 +67,22 @@ class Body:
         raw = self.slice(name)
         if raw is None:
             return None
-        if self.opaque is not None:
-            return json.loads(raw)
         try:
-            value = _VALUE.decode(raw)
-        except msgspec.DecodeError:  # an exponent no double can hold: JSON all the same
-            value = json.loads(raw)
+            value = self._decode(raw)
+        except ValueError:  # Python reads integers of up to 4,300 digits
+            message = f"a number in {name!r} has more digits than can be read"
+            raise BodyError("invalid_type", message, pointer=f"/{name}", offset=self.spans[name].start) from None
         if type(value) in (dict, list):
             _check_depth(value, self.spans[name].start)
         return value
+
+    def _decode(self, raw: bytes) -> Any:
+        if self.opaque is None:
+            try:
+                return _VALUE.decode(raw)
+            except msgspec.DecodeError:  # an exponent no double can hold: JSON all the same
+                pass
+        return json.loads(raw)
 
 
 def parse_body(raw: bytes) -> Body:
@@ -145,6 +152,8 @@ def _lenient(raw: bytes) -> Body:
         ) from None
     except RecursionError:
         raise too_deep(0) from None
+    except ValueError:
+        raise BodyError("invalid_json", "a number has more digits than can be read") from None
     if not isinstance(accepted, dict):
         raise _not_an_object()
     _check_depth(accepted, 0)

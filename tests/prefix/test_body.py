@@ -100,3 +100,16 @@ def test_numbers_keep_their_spelling() -> None:
 def test_splice_leaves_all_other_bytes() -> None:
     """Only the spans change; an empty span inserts."""
     assert splice(b"0123456789", {Span(2, 4): b"--", Span(0, 0): b"<", Span(9, 10): b""}) == b"<01--45678"
+
+
+@pytest.mark.parametrize("raw", [b'{"model":' + b"1" * 5000 + b"}", b'{"x":NaN,"model":' + b"1" * 5000 + b"}"])
+def test_numbers_beyond_reading_are_refused_by_name(raw: bytes) -> None:
+    """More digits than Python reads is a named error, in a strict body and in a lenient one."""
+    with pytest.raises(BodyError, match="more digits"):
+        parse_body(raw).value("model")
+
+
+def test_unread_numbers_of_any_length_pass() -> None:
+    """A field nobody reads may hold them: it is the client's."""
+    raw = b'{"seed":' + b"1" * 5000 + b',"model":"m"}'
+    assert parse_body(raw).value("model") == "m"

@@ -1,0 +1,76 @@
+"""A request body out of a file, for the commands that look at prompts.
+
+One body in a file, alone or in an envelope that logs and batch files put around it. Whatever is wrong with the file
+is one line that names it, and the byte where it is wrong.
+"""
+
+import sys
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from prefix.body import parse_body
+from prefix.divergence import MEMBERS
+from prefix.errors import BodyError, ConfigError
+
+STDIN = "-"
+_ENVELOPES = ("request", "body", "request_body", "params", "kwargs")
+_PROMPT = frozenset(chain.from_iterable(MEMBERS))
+
+
+def read_bytes(source: str) -> bytes:
+    """The bytes of a file, or of standard input for "-". Raises ConfigError, and BodyError when there are none."""
+    try:
+        raw = sys.stdin.buffer.read() if source == STDIN else Path(source).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{source}: {error.strerror}") from None
+    if not raw.strip():
+        raise BodyError("invalid_json", "empty: it must be one request body", offset=0)
+    return raw
+
+
+def read_body(source: str) -> dict[str, Any]:
+    """The parsed request body in a file, out of its envelope, checked as the gateway checks bodies.
+
+    Raises ConfigError and BodyError.
+    """
+    try:
+        body = _unwrap(_parse(read_bytes(source)))
+    except BodyError as error:
+        raise named(error, source) from None
+    if _PROMPT.isdisjoint(body):
+        raise BodyError(
+            "missing_field", f"{shown(source)}: no prompt in it: no messages, prompt, input, text or tools"
+        )
+    return body
+
+
+def named(error: BodyError, source: str) -> BodyError:
+    """The same error, saying in which file and at which byte."""
+    message = str(error)
+    if error.offset is not None and "at byte" not in message:
+        message += f", at byte {error.offset}"
+    if "Extra data" in message:
+        message += ": it must be one request body"
+    return BodyError(error.code, f"{shown(source)}: {message}", pointer=error.pointer, offset=error.offset)
+
+
+def shown(source: str) -> str:
+    """What a file is called in a message."""
+    return "standard input" if source == STDIN else source
+
+
+def _parse(raw: bytes) -> dict[str, Any]:
+    body = parse_body(raw)
+    return {name: body.value(name) for name in body.spans}
+
+
+def _unwrap(body: dict[str, Any]) -> dict[str, Any]:
+    """{"request": {...}}, {"body": "{...}"} and the like, one in another or not."""
+    for name in _ENVELOPES:
+        inner = body.get(name)
+        if isinstance(inner, str) and inner.lstrip().startswith("{"):
+            inner = _parse(inner.encode("utf-8", "surrogatepass"))
+        if isinstance(inner, dict) and _PROMPT.isdisjoint(body):
+            return _unwrap(inner)
+    return body
