@@ -77,7 +77,10 @@ class Preparer:
     def prepare(
         self, path: str, raw: bytes, caller: Caller, own: Mapping[bytes, bytes], config: Config, now: float
     ) -> Prepared:
-        """now: seconds, any monotonic origin. Raises Refusal for a body no engine can accept, a missing field, or an unknown model."""
+        """now: seconds, any monotonic origin.
+
+        Raises Refusal for a body no engine can accept, a missing field, or an unknown model.
+        """
         try:
             body = parse_body(raw)
             _check_fields(path, body)
