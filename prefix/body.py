@@ -64,25 +64,25 @@ class Body:
         return self._values[name]
 
     def _parse(self, name: str) -> Any:
-        raw = self.slice(name)
-        if raw is None:
+        span = self.spans.get(name)
+        if span is None:
             return None
         try:
-            value = self._decode(raw)
+            value = self._decode(memoryview(self.raw)[span.start : span.end])
         except ValueError:  # Python reads integers of up to 4,300 digits
             message = f"a number in {name!r} has more digits than can be read"
-            raise BodyError("invalid_type", message, pointer=f"/{name}", offset=self.spans[name].start) from None
+            raise BodyError("invalid_type", message, pointer=f"/{name}", offset=span.start) from None
         if type(value) in (dict, list):
-            _check_depth(value, self.spans[name].start)
+            _check_depth(value, span.start)
         return value
 
-    def _decode(self, raw: bytes) -> Any:
+    def _decode(self, raw: memoryview) -> Any:
         if self.opaque is None:
             try:
                 return _VALUE.decode(raw)
             except msgspec.DecodeError:  # an exponent no double can hold: JSON all the same
                 pass
-        return json.loads(raw)
+        return json.loads(bytes(raw))
 
 
 def parse_body(raw: bytes) -> Body:
@@ -113,13 +113,13 @@ def _walk(raw: bytes, decoded: dict[str, msgspec.Raw]) -> dict[str, Span] | None
     while (key := _KEY.match(raw, at)) is not None:
         literal = key[1]
         name = json.loads(literal) if b"\\" in literal else literal[1:-1].decode()
-        value = bytes(decoded[name])
+        value = memoryview(decoded[name])  # a view: copying what is long costs more than reading it
         start = key.end()
-        end = start + len(value)
+        end = start + value.nbytes
         after = _AFTER.match(raw, end)
         if name in spans or after is None or not raw.startswith(value, start):
             return None
-        if len(value) > 2 * MAX_DEPTH and name not in _CHECKED_LATER and value[:1] in b"[{":
+        if value.nbytes > 2 * MAX_DEPTH and name not in _CHECKED_LATER and raw[start] in b"[{":
             value_end(raw, start, depth=1)
         spans[name] = Span(start, end)
         at = after.end()
