@@ -80,7 +80,7 @@ async def _show(
     console: Console, workload: Workload, engines: int, shape: EngineShape, *, keep: bool, as_machine: bool
 ) -> list[PassResult]:
     """Run the passes, say what they measured, and with `keep` stay with the last one until a signal comes."""
-    _cancel_on(signal.SIGTERM, signal.SIGHUP)
+    _cancel_on(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     bound = infinite_cache(workload.requests, shape.page_size)
     results: list[PassResult] = []
     for plan in PASSES:
