@@ -5,17 +5,14 @@ is one line that names it, and the byte where it is wrong.
 """
 
 import sys
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from prefix.body import parse_body
-from prefix.divergence import MEMBERS
+from prefix.envelope import has_prompt, unwrap
 from prefix.errors import BodyError, ConfigError
 
 STDIN = "-"
-_ENVELOPES = ("request", "body", "request_body", "params", "kwargs")
-_PROMPT = frozenset(chain.from_iterable(MEMBERS))
 
 
 def read_bytes(source: str) -> bytes:
@@ -35,10 +32,10 @@ def read_body(source: str) -> dict[str, Any]:
     Raises ConfigError and BodyError.
     """
     try:
-        body = _unwrap(_parse(read_bytes(source)))
+        body = unwrap(_parse(read_bytes(source)), _parse)
     except BodyError as error:
         raise named(error, source) from None
-    if _PROMPT.isdisjoint(body):
+    if not has_prompt(body):
         raise BodyError(
             "missing_field", f"{shown(source)}: no prompt in it: no messages, prompt, input, text or tools"
         )
@@ -63,14 +60,3 @@ def shown(source: str) -> str:
 def _parse(raw: bytes) -> dict[str, Any]:
     body = parse_body(raw)
     return {name: body.value(name) for name in body.spans}
-
-
-def _unwrap(body: dict[str, Any]) -> dict[str, Any]:
-    """{"request": {...}}, {"body": "{...}"} and the like, one in another or not."""
-    for name in _ENVELOPES:
-        inner = body.get(name)
-        if isinstance(inner, str) and inner.lstrip().startswith("{"):
-            inner = _parse(inner.encode("utf-8", "surrogatepass"))
-        if isinstance(inner, dict) and _PROMPT.isdisjoint(body):
-            return _unwrap(inner)
-    return body

@@ -98,7 +98,7 @@ def _tools(parted: _Parted) -> Cause | None:
     if parted.member not in _TOOLS:
         return None
     one, other = (tool_names(body.get(parted.member)) for body in (parted.a, parted.b))
-    index = int(parted.parts[1]) if len(parted.parts) > 1 else 0
+    index = int(parted.parts[1]) if len(parted.parts) > 1 and parted.parts[1].isdecimal() else 0
     if one[index : index + 1] == other[index : index + 1]:
         return None  # the difference is inside a tool that both have there
     if Counter(one) == Counter(other):

@@ -259,3 +259,10 @@ def test_value_text() -> None:
     assert value_text({"role": "user", "content": None}) == '{"role":"user","content":null}'
     assert value_text("x") == "x"
     assert value_text(MISSING) is None
+
+
+def test_tools_that_are_no_list() -> None:
+    """They are no crash: an object where a list should be is another text of tools."""
+    found = cause({"tools": {}}, {"tools": {":": 1, "x": 2}})
+    assert found is not None
+    assert (found.kind, found.path) == ("tool_text", "/tools/:")

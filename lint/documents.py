@@ -1,0 +1,24 @@
+"""The documents any source may yield: what it could not read, and what it did not look at. Neither is a pass."""
+
+from typing import NamedTuple
+
+from lint.rule import Location
+
+
+class Unreadable(NamedTuple):
+    """A file, or lines of one, that does not parse. occurrences: how many lines; reason, location: of the first."""
+
+    filename: str
+    reason: str
+    location: Location | None = None
+    occurrences: int = 1
+
+
+class NotInspected(NamedTuple):
+    """Something that was asked for and not looked at. occurrences: how many lines or files. nothing: in the whole run
+    nothing was looked at."""
+
+    filename: str
+    reason: str
+    occurrences: int = 1
+    nothing: bool = False

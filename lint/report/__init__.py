@@ -1,0 +1,19 @@
+"""How findings are written: for people (full, concise), for machines (json), and for what shows them beside code."""
+
+from collections.abc import Callable
+from typing import Final
+
+from lint.linter import Report
+from lint.report import github, sarif
+from lint.report.plain import concise, statistics
+from lint.report.structured import as_json
+
+TEXT_FORMATS: Final[dict[str, Callable[[Report], str]]] = {
+    "concise": concise,
+    "json": as_json,
+    "github": github.render,
+    "sarif": sarif.render,
+}
+"""The formats that are one text; `full` is written to a terminal (lint.report.full)."""
+
+__all__ = ["TEXT_FORMATS", "statistics"]

@@ -1,0 +1,16 @@
+"""What a source is: it makes documents of files with certain suffixes. Each is one module of lint/sources."""
+
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, NamedTuple
+
+from lint.rule import Document
+
+
+class Source(NamedTuple):
+    """name: for messages. suffixes: of the files it reads, lower case, with the dot, as in lint.sources.SUFFIXES.
+    read: the documents of a file, given its name and its bytes; it raises no error for what the file contains, but
+    yields `lint.documents.Unreadable` or `NotInspected`."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Callable[[str, BinaryIO], Iterator[Document]]

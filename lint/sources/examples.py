@@ -1,0 +1,49 @@
+"""Small Python modules and templates for the examples of rules, which are their documentation and their tests."""
+
+from typing import Final
+
+from lint.rule import Example
+
+RULES_TEXT: Final = "Refunds are allowed within thirty days of delivery for items that still carry their tags.\n" * 4
+"""Static text, long enough that losing it counts."""
+
+
+def app(
+    system: str, *, imports: str = "", setup: str = "", more: str = "", user: str = "q", model: str = "'m'"
+) -> Example:
+    """A module with one call. system, user, model: expressions; setup: lines before the call; more: arguments."""
+    lines = "".join(f"    {line}\n" for line in setup.splitlines())
+    return Example(
+        "app.py",
+        f"{imports}\nPOLICY = 'Follow the policy. ' * 400\n\n\n"
+        f"def ask(client, q, user=None, docs=(), history=()):\n{lines}"
+        f"    return client.chat.completions.create(\n        model={model}, {more}\n        messages=[\n"
+        f"            {{'role': 'system', 'content': {system}}},\n"
+        f"            {{'role': 'user', 'content': {user}}},\n"
+        "        ],\n    )\n",
+    )
+
+
+def turns(messages: str, setup: str = "", imports: str = "") -> Example:
+    """A module that sends a conversation. messages: its expression; setup: lines before the call."""
+    lines = "".join(f"    {line}\n" for line in setup.splitlines())
+    return Example(
+        "chat.py",
+        f"{imports}\nSYSTEM = {{'role': 'system', 'content': 'Follow the policy. ' * 400}}\n\n\n"
+        f"def ask(client, history, q):\n{lines}"
+        f"    return client.chat.completions.create(model='m', messages={messages})\n",
+    )
+
+
+def template(head: str, tail: str = "", name: str = "prompt.j2") -> Example:
+    """A Jinja template with static text between head and tail."""
+    return Example(name, f"{head}\n{RULES_TEXT}{tail}\n")
+
+
+def prompt_file(head: str, question: str = "{question}") -> Example:
+    """A YAML prompt with static text behind its first line."""
+    text = "".join(f"      {line}\n" for line in (head, *RULES_TEXT.splitlines()))
+    return Example(
+        "prompt.yaml",
+        f"messages:\n  - role: system\n    content: |\n{text}  - role: user\n    content: '{question}'\n",
+    )

@@ -1,0 +1,120 @@
+"""What every kind of source comes down to: flows, each a thing that changes at a place of the prompt.
+
+A rule takes the kinds that are its own with `uses`; it is one check for Python, templates and prompt files alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from lint.rule import Check, Location, Severity, Sighting
+from lint.sources import names
+
+CHARS_PER_TOKEN: Final = 4
+PAGE_TOKENS: Final = 16
+"""Less static text than one page of an engine behind a change costs nothing that could be measured."""
+TEXT_TOKENS: Final = 64
+"""What must stand behind a variable, which may well be the same for long, before it is worth a word."""
+
+_WHERE: Final = {
+    "tools": "the tools",
+    "system": "the system text",
+    "turn": "an earlier turn",
+    "last": "the last turn",
+    "prompt": "the prompt",
+    "history": "the conversation",
+    "scope": "the request",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Something that changes where a prompt should not.
+
+    kind: clock, date, id, random, sampled, shuffled, unordered, replica, state, counter, docs, signed (see
+    python.origins), user, variable, window, edited, json_order, model, format, choice. label: the name of its source.
+    row, column: of the source, from 1. site, site_row: the call that the prompt is handed to, "" and 0 in templates.
+    where: tools, system, turn, last, prompt, history or scope. tokens: of static text known to stand behind it
+    (4 characters each); more: unknown amounts too (a file, the conversation).
+    """
+
+    kind: str
+    label: str
+    row: int
+    column: int
+    site: str
+    site_row: int
+    where: str
+    tokens: int
+    more: bool
+
+    @property
+    def costs(self) -> bool:
+        """Whether anything that could have been cached stands behind it."""
+        return self.more or self.tokens >= PAGE_TOKENS
+
+
+@dataclass(frozen=True, slots=True)
+class FlowDocument:
+    """A source file that was followed."""
+
+    filename: str
+    text: str
+    flows: tuple[Flow, ...]
+
+
+def uses(*kinds: str, where: tuple[str, ...] = (), besides: tuple[str, ...] = ()) -> Check[FlowDocument]:
+    """A check that reports flows of these kinds. where: only at these places; besides: not at these."""
+
+    def find(document: FlowDocument) -> Iterator[Sighting]:
+        for flow in document.flows:
+            if flow.kind in kinds and (not where or flow.where in where) and flow.where not in besides:
+                yield sighting(flow)
+
+    return Check(FlowDocument, find)
+
+
+def sighting(flow: Flow) -> Sighting:
+    """A flow in words; one that nothing stands behind is only for information."""
+    site = f" given to {flow.site} (line {flow.site_row})" if flow.site else ""
+    severity: Severity | None = None if flow.costs or flow.kind in names.COSTS_BY_ITSELF else "info"
+    return Sighting(
+        message=f"{_LEAD.get(flow.kind, 'changing text')} {flow.label} in {_WHERE[flow.where]}{site}{_behind(flow)}",
+        severity=severity,
+        location=Location(flow.row, flow.column),
+        recoverable_tokens=None,
+    )
+
+
+_LEAD: Final = {
+    "clock": "time of day",
+    "date": "date",
+    "id": "identifier",
+    "random": "random value",
+    "sampled": "random choice",
+    "shuffled": "shuffled order",
+    "unordered": "unordered iteration",
+    "replica": "text of one process or host",
+    "state": "state of the machine",
+    "counter": "counter",
+    "docs": "retrieved text",
+    "signed": "signed URL",
+    "user": "user text",
+    "variable": "variable",
+    "window": "history cut from the front",
+    "edited": "earlier turns rewritten",
+    "json_order": "JSON without sort_keys:",
+    "model": "argument that may change:",
+    "format": "argument that may change:",
+    "choice": "argument that may change:",
+}
+
+
+def _behind(flow: Flow) -> str:
+    if flow.where == "scope" or flow.kind in ("window", "edited"):
+        return ""
+    if not flow.tokens:
+        return ", ahead of text of unknown length" if flow.more else ", with no static text behind it"
+    return f", ahead of {'at least ' if flow.more else ''}{flow.tokens:,} tokens of static text"

@@ -1,0 +1,157 @@
+"""Jinja templates: what changes, in the order in which the template writes it. Parsed only, never rendered.
+
+Needs jinja2 (the extra `sglang`); without it a template is reported as not inspected.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO
+
+from lint.documents import NotInspected, Unreadable
+from lint.rule import Document, Location
+from lint.source import Source
+from lint.sources.flow import FlowDocument
+from lint.sources.template import Piece, flows_of
+
+if TYPE_CHECKING:
+    from jinja2 import nodes
+
+MAX_BYTES = 1_000_000
+MAX_PIECES = 64
+_CLOCKS = frozenset({"now", "utcnow", "strftime_now", "time"})
+_SUB_DAY = re.compile(r"%-?[HIMSfsXcpTRr]")
+
+
+class JinjaTemplate(FlowDocument):
+    """A template that was parsed."""
+
+
+def read(filename: str, file: BinaryIO) -> Iterator[Document]:
+    """The template in a file, or why it could not be read."""
+    raw = file.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        yield NotInspected(filename, "a template of more than 1 MB")
+        return
+    if importlib.util.find_spec("jinja2") is None:
+        yield NotInspected(filename, "templates need jinja2: pip install 'prefixgate[sglang]'")
+        return
+    yield _document(filename, raw)
+
+
+def _document(filename: str, raw: bytes) -> Document:
+    from jinja2 import Environment, TemplateSyntaxError
+
+    try:
+        text = raw.decode("utf-8-sig")
+        environment = Environment(autoescape=False, extensions=["jinja2.ext.loopcontrols", "jinja2.ext.do"])  # noqa: S701
+        tree = environment.parse(text)
+        return JinjaTemplate(filename, text, flows_of(list(_Walk(text).pieces(tree))))
+    except UnicodeDecodeError as error:
+        return Unreadable(
+            filename, f"no UTF-8 at byte {error.start}", Location(raw.count(b"\n", 0, error.start) + 1, 1)
+        )
+    except TemplateSyntaxError as error:
+        return Unreadable(filename, f"no Jinja template: {error.message}", Location(error.lineno, 1))
+    except RecursionError:
+        return NotInspected(filename, "nested too deeply to follow")
+
+
+class _Walk:
+    """Writes a tree as pieces. names: what `{% set %}` gave a name."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.split("\n")
+        self._names: dict[str, tuple[Piece, ...]] = {}
+
+    def pieces(self, node: nodes.Node) -> Iterator[Piece]:
+        """What a node writes, in order."""
+        from jinja2 import nodes
+
+        if isinstance(node, nodes.TemplateData):
+            yield Piece(chars=len(node.data.strip()))
+        elif isinstance(node, nodes.Output):
+            for inner in node.nodes:
+                yield from self.pieces(inner)
+        elif isinstance(node, nodes.Assign):
+            if isinstance(node.target, nodes.Name):
+                self._names[node.target.name] = self._kept(node.node)
+        elif isinstance(node, nodes.Expr):
+            yield from self.expression(node)
+        elif isinstance(node, nodes.For):
+            yield from self._loop(node)
+        elif isinstance(node, nodes.If):
+            for branch in (*node.body, *node.elif_, *node.else_):
+                yield from self.pieces(branch)
+        else:
+            for child in node.iter_child_nodes():
+                if isinstance(child, nodes.Stmt | nodes.Output | nodes.TemplateData):
+                    yield from self.pieces(child)
+
+    def _loop(self, node: nodes.For) -> Iterator[Piece]:
+        yield from (piece for piece in self.expression(node.iter) if piece.kind not in ("", "variable"))
+        from jinja2 import nodes
+
+        items = self._kept(node.iter)
+        for target in node.target.find_all(nodes.Name) if not isinstance(node.target, nodes.Name) else [node.target]:
+            self._names[target.name] = items
+        for inner in node.body:
+            yield from self.pieces(inner)
+
+    def expression(self, node: nodes.Node) -> Iterator[Piece]:
+        """The changing parts of an expression."""
+        from jinja2 import nodes
+
+        if isinstance(node, nodes.Const):
+            yield Piece(chars=len(str(node.value)))
+        elif isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name in _CLOCKS:
+            yield self._piece(_clock(node), f"{node.node.name}()", node.node.name, node)
+        elif isinstance(node, nodes.Filter) and node.name in ("random", "shuffle"):
+            yield self._piece("sampled" if node.name == "random" else "shuffled", f"|{node.name}", node.name, node)
+        elif isinstance(node, nodes.Name):
+            yield from self._names.get(node.name) or [self._piece("variable", node.name, node.name, node)]
+        elif isinstance(node, nodes.Getattr | nodes.Getitem):
+            yield from self._member(node)
+        elif isinstance(node, nodes.CondExpr):
+            yield from self.expression(node.expr1)
+            if node.expr2 is not None:
+                yield from self.expression(node.expr2)
+        elif isinstance(node, nodes.Test | nodes.Compare | nodes.Not):
+            return
+        else:
+            for child in node.iter_child_nodes():
+                if isinstance(child, nodes.Expr):
+                    yield from self.expression(child)
+
+    def _member(self, node: nodes.Getattr | nodes.Getitem) -> Iterator[Piece]:
+        from jinja2 import nodes
+
+        key = node.attr if isinstance(node, nodes.Getattr) else ""
+        for piece in self.expression(node.node):
+            label = f"{piece.label}.{key}" if key and piece.kind == "variable" else piece.label
+            column = self._column(label, piece.row) if piece.kind == "variable" else 0
+            yield Piece(piece.kind, label, piece.row, column or piece.column, piece.chars)
+
+    def _kept(self, node: nodes.Node) -> tuple[Piece, ...]:
+        return tuple(itertools.islice(self.expression(node), MAX_PIECES))
+
+    def _piece(self, kind: str, label: str, word: str, node: nodes.Node) -> Piece:
+        return Piece(kind, label, node.lineno, self._column(word, node.lineno) or 1)
+
+    def _column(self, word: str, row: int) -> int:
+        line = self._lines[row - 1] if 0 < row <= len(self._lines) else ""
+        found = re.search(rf"(?<![\w.]){re.escape(word)}\b", line)
+        return found.start() + 1 if found else 0
+
+
+def _clock(node: nodes.Call) -> str:
+    from jinja2 import nodes
+
+    spec = node.args[0].value if node.args and isinstance(node.args[0], nodes.Const) else None
+    return "date" if isinstance(spec, str) and "%" in spec and not _SUB_DAY.search(spec) else "clock"
+
+
+SOURCE = Source("jinja", (".j2", ".jinja", ".jinja2"), read)

@@ -1,0 +1,76 @@
+"""Taking values apart and giving them names: fields, items, loop variables, assignment."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from lint.sources.python import formats
+from lint.sources.python.origins import narrow
+from lint.sources.python.scope import Scope, place
+from lint.sources.python.values import (
+    ENVIRONMENT,
+    UNKNOWN,
+    Map,
+    Part,
+    Seq,
+    Text,
+    Value,
+    concat,
+    param,
+    parts_of,
+    retag,
+    volatile,
+)
+
+
+def part_at(kind: str, node: ast.expr) -> Part:
+    """A part whose source is this expression."""
+    row, column = place(node)
+    return Part(kind, formats.shown(node), row, column)
+
+
+def dotted(node: ast.Attribute) -> str:
+    """The name under which a field of a variable is kept."""
+    return f"{node.value.id}.{node.attr}" if isinstance(node.value, ast.Name) else ""
+
+
+def member(value: Value, key: str, node: ast.expr) -> Value:
+    """A field or item of a value."""
+    if isinstance(value, Map):
+        return value.get(key) or UNKNOWN
+    if any(part.kind == ENVIRONMENT for part in parts_of(value)):
+        return value
+    if key == "page_content":
+        return Text((part_at("docs", node),))
+    found = param(value)
+    if found is not None:
+        row, column = place(node)
+        return Text((replace(found, label=f"{found.label}.{key}", row=row, column=column),))
+    return retag(Text(volatile(value)) if volatile(value) else UNKNOWN, narrow(key, None))
+
+
+def element_of(value: Value) -> Value:
+    """What a loop variable over this value stands for."""
+    if isinstance(value, Seq):
+        marks = Text(tuple(mark for mark in value.marks if mark.kind != "window"))
+        return value.items[0] if len(value.items) == 1 and not value.marks else concat(marks, *value.items)
+    found = param(value)
+    if found is not None:
+        return Text((replace(found, label=f"{found.label}[]"),))
+    return value if isinstance(value, Text) else concat(value)
+
+
+def bind(target: ast.expr, value: Value, scope: Scope) -> None:
+    """Assign to a name, an attribute, or the names of a tuple."""
+    if isinstance(target, ast.Name):
+        scope.env[target.id] = value
+        scope.walks.pop(target.id, None)
+    elif isinstance(target, ast.Attribute) and dotted(target):
+        scope.env[dotted(target)] = value
+    elif isinstance(target, ast.Starred):
+        bind(target.value, value, scope)
+    elif isinstance(target, ast.Tuple | ast.List):
+        exact = isinstance(value, Seq) and len(value.items) == len(target.elts)
+        for index, element in enumerate(target.elts):
+            bind(element, value.items[index] if exact and isinstance(value, Seq) else element_of(value), scope)

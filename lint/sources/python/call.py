@@ -1,0 +1,80 @@
+"""One call with its arguments evaluated, and what sources of changing text return."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lint.sources.python import formats
+from lint.sources.python.origins import narrow
+from lint.sources.python.scope import Scope, place
+from lint.sources.python.values import (
+    EMPTY,
+    ENVIRONMENT,
+    UNKNOWN,
+    Part,
+    Seq,
+    Text,
+    Value,
+    items_of,
+    marked,
+    parts_of,
+    retag,
+    volatile,
+)
+
+_RANDOM = frozenset({"random", "sampled", "shuffled"})
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call with its arguments evaluated. rest: values of `*args` and `**kwargs` that are not known."""
+
+    node: ast.Call
+    scope: Scope
+    positional: tuple[Value, ...]
+    named: Mapping[str, Value]
+    places: Mapping[str, tuple[int, int]]
+
+    @property
+    def everything(self) -> tuple[Value, ...]:
+        """All argument values."""
+        return (*self.positional, *self.named.values())
+
+    def first(self) -> Value:
+        """The first positional argument, or nothing."""
+        return self.positional[0] if self.positional else EMPTY
+
+    def part(self, kind: str, label: str | None = None) -> Part:
+        """A part that comes from this call."""
+        row, column = place(self.node)
+        return Part(kind, label or formats.shown(self.node), row, column)
+
+
+def carried(call: Call) -> tuple[Part, ...]:
+    """What changes in any argument, as far as a result may carry it."""
+    return tuple(
+        part for value in call.everything for part in volatile(value) if part.kind not in ("window", "edited")
+    )
+
+
+def origin(call: Call, name: str, kind: str) -> Value | None:
+    """What a call of a source of this kind returns; None when it is no source after all."""
+    if kind in _RANDOM and call.scope.seeded and name.startswith("random."):
+        return UNKNOWN
+    if name in ("set", "frozenset"):
+        return marked(Seq(items_of(call.first())), call.part("unordered")) if call.positional else UNKNOWN
+    if kind == "state" and name not in ("os.getcwd", "pathlib.Path.cwd") and not _runs_git(call):
+        return UNKNOWN
+    if kind == ENVIRONMENT:
+        return Text((call.part(kind),))
+    if kind == "sampled":
+        return Seq(items_of(call.first()), (call.part(kind),))
+    part = Text((call.part(kind),))
+    return retag(part, narrow("", formats.known(call.first()))) if name == "time.strftime" else part
+
+
+def _runs_git(call: Call) -> bool:
+    words = " ".join(part.text or "" for value in call.everything for part in parts_of(value))
+    return any(word in words for word in ("git", "pwd", "hostname", "date"))

@@ -1,0 +1,203 @@
+"""Evaluates calls: sources of volatile text, string and list methods, helpers of the same module, and call sites."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+
+from lint.sources.python import formats, sites
+from lint.sources.python.call import Call, carried, origin
+from lint.sources.python.methods import method_of
+from lint.sources.python.module import Function, chain
+from lint.sources.python.origins import of_call
+from lint.sources.python.scope import SELF, Hit, Scope, place
+from lint.sources.python.values import (
+    DYNAMIC,
+    EMPTY,
+    FILE,
+    ORDER,
+    UNKNOWN,
+    Map,
+    Part,
+    Seq,
+    Text,
+    Value,
+    concat,
+    items_of,
+    literal,
+    marked,
+    param,
+    parts_of,
+    volatile,
+    without,
+)
+
+Evaluate = Callable[[ast.expr, Scope], Value]
+_GENERATORS = frozenset({"random.Random", "numpy.random.default_rng", "random.SystemRandom"})
+_SAME = frozenset(
+    "list tuple iter reversed enumerate str next deepcopy copy dedent cast escape repr format int round".split()
+)
+_LOADS = frozenset({"json.load", "yaml.safe_load", "json.loads", "yaml.load", "tomllib.load"})
+
+
+def evaluate_call(node: ast.Call, scope: Scope, evaluate: Evaluate) -> Value:
+    """What a call returns, as far as a prompt is concerned."""
+    call = _with_arguments(node, scope, evaluate)
+    role = sites.message_role(node, scope)
+    if role is not None:
+        return _message(call, role)
+    if _hand_over(call):
+        return UNKNOWN
+    value = _known_name(call)
+    if value is None and isinstance(node.func, ast.Attribute):
+        value = method_of(call, node.func.attr, evaluate(node.func.value, scope))
+    if value is None:
+        value = _helper(call)
+    return value if value is not None else Text((*carried(call), Part(DYNAMIC)))
+
+
+def _with_arguments(node: ast.Call, scope: Scope, evaluate: Evaluate) -> Call:
+    positional: list[Value] = []
+    named: dict[str, Value] = {}
+    places: dict[str, tuple[int, int]] = {}
+    for argument in node.args:
+        value = evaluate(argument, scope)
+        positional.extend(items_of(value) if isinstance(argument, ast.Starred) else [value])
+    for keyword in node.keywords:
+        value = evaluate(keyword.value, scope)
+        if keyword.arg is not None:
+            named[keyword.arg] = value
+            places[keyword.arg] = place(keyword.value)
+        elif isinstance(value, Map):
+            named.update(value.entries)
+    return Call(node, scope, tuple(positional), named, places)
+
+
+def _message(call: Call, role: str) -> Value:
+    content = call.named.get("content", call.positional[-1] if call.positional else EMPTY)
+    spoken = literal(role) if role else call.named.get("role", EMPTY)
+    message = Map((("role", spoken), ("content", content)))
+    if role == "system":
+        _hit(call, {"system": content})
+    return message
+
+
+def _hit(call: Call, arguments: dict[str, Value]) -> None:
+    row, column = place(call.node)
+    name = chain(call.node.func).removeprefix("().")
+    call.scope.run.hits.append(Hit(name, row, column, arguments, dict(call.places)))
+
+
+def _hand_over(call: Call) -> bool:
+    """Record a call site. Returns whether the call is one."""
+    node = call.node
+    names = sites.arguments_of(node, call.scope)
+    if names is None:
+        return _post(call) or _template(call)
+    given = {**dict(zip(names, call.positional, strict=False)), **{k: v for k, v in call.named.items() if k in names}}
+    if names == ("messages",):
+        given = {"messages": call.named.get("messages", call.first())}
+        if not sites.looks_like_messages(given["messages"]):
+            return False
+    _hit(call, given)
+    return True
+
+
+def _post(call: Call) -> bool:
+    body = call.named.get("json")
+    if body is None or not sites.is_post(call.node):
+        return False
+    url = call.named.get("url") or concat(*call.positional[:2])
+    if sites.is_body(url, body) and isinstance(body, Map):
+        _hit(call, dict(body.entries))
+        return True
+    return False
+
+
+def _template(call: Call) -> bool:
+    if chain(call.node.func).rpartition(".")[2] not in ("from_messages", "from_template"):
+        return False
+    row, column = place(call.node)
+    first = call.first()
+    if isinstance(first, Seq):
+        messages = [sites.as_message(item) for item in first.items]
+        filled = tuple(
+            Map(
+                (
+                    ("role", m.get("role") or EMPTY),
+                    ("content", formats.prompt_template(m.get("content") or EMPTY, row, column)),
+                )
+            )
+            if isinstance(m, Map)
+            else m
+            for m in messages
+        )
+        _hit(call, {"messages": Seq(filled, first.marks)})
+    else:
+        _hit(call, {"prompt": formats.prompt_template(first, row, column)})
+    return True
+
+
+def _known_name(call: Call) -> Value | None:
+    name = call.scope.resolve(call.node.func)
+    if not name:
+        return None
+    last = name.rpartition(".")[2]
+    kind = of_call(name)
+    if kind is not None:
+        return origin(call, name, kind)
+    if name == "sorted":
+        return without(call.first(), ORDER)
+    if name == "json.dumps":
+        return _dumps(call)
+    if name in _LOADS or name == "open":
+        return FILE if not volatile(call.first()) else call.first()
+    if name in _GENERATORS:
+        return UNKNOWN if call.everything else Text((Part(DYNAMIC, label="generator"),))
+    if name == "dict":
+        return _mapping(call)
+    if name == "collections.deque" and ("maxlen" in call.named or len(call.positional) > 1):
+        return Seq(items_of(call.first()), (call.part("window"),))
+    if last == "trim_messages":
+        return marked(Seq(items_of(call.first())), call.part("window"))
+    if last in _SAME and call.positional:
+        return call.positional[-1] if last == "cast" else call.first()
+    return None
+
+
+def _mapping(call: Call) -> Value:
+    first = call.first()
+    if isinstance(first, Map) or not call.positional:
+        return Map((*(first.entries if isinstance(first, Map) else ()), *call.named.items()))
+    return Text((*parts_of(first), *carried(call)))
+
+
+def _dumps(call: Call) -> Value:
+    value = call.first()
+    ordered = formats.known(call.named.get("sort_keys", EMPTY)) == "True"
+    if ordered:
+        return Text((*volatile(without(value, ORDER)), Part(DYNAMIC))) if param(value) else without(value, ORDER)
+    found = param(value)
+    return Text((call.part("json_order", f"json.dumps of {found.label}"),)) if found else value
+
+
+def _write_back(call: Call, function: Function, changed: Mapping[str, Value], skipped: int) -> None:
+    """Give the caller's variables what a helper changed in place."""
+    parameters = [argument.arg for argument in function.args.args][skipped:]
+    for name, argument in zip(parameters, call.node.args, strict=False):
+        if name in changed and isinstance(argument, ast.Name):
+            call.scope.env[argument.id] = changed[name]
+
+
+def _helper(call: Call) -> Value | None:
+    function = call.scope.function(call.node.func)
+    if function is not None:
+        is_method = isinstance(call.node.func, ast.Attribute)
+        own = (SELF,) if is_method else ()
+        value, changed = call.scope.run.call(function, call.scope, (*own, *call.positional), call.named)
+        _write_back(call, function, changed, len(own))
+        return value
+    name = call.node.func.id if isinstance(call.node.func, ast.Name) else ""
+    if name in call.scope.run.module.classes and call.named:
+        return Map(tuple(call.named.items()))
+    return None

@@ -1,0 +1,121 @@
+"""Functions and classes of the module: followed with the values they are called with, or with nothing known."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from lint.sources.python.expressions import evaluate
+from lint.sources.python.module import Function
+from lint.sources.python.scope import MAX_DEPTH, SELF, Run, Scope, place
+from lint.sources.python.values import PARAM, UNKNOWN, Map, Part, Seq, Text, Value, join, parts_of
+
+
+def start(function: Function, run: Run, owner: str | None, closures: Scope | None = None) -> None:
+    """Follow a function with nothing known of its arguments."""
+    scope = Scope(run, owner=owner, active=(id(function),))
+    if closures is not None:
+        scope.env.update(closures.env)
+        scope.closures.update(closures.closures)
+    parameters = _parameters(function)
+    for index, name in enumerate(parameters):
+        row, column = place(function)
+        scope.env[name] = SELF if owner and index == 0 else Text((Part(PARAM, name, row, column),))
+    if owner:
+        _give_instance(scope, owner, parameters[0] if parameters else "self")
+    run.entered.add(id(function))
+    scope.run.execute(function.body, scope)
+
+
+def _parameters(function: Function) -> list[str]:
+    arguments = function.args
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return [argument.arg for argument in named] + [
+        extra.arg for extra in (arguments.vararg, arguments.kwarg) if extra
+    ]
+
+
+def _give_instance(scope: Scope, owner: str, me: str) -> None:
+    for name, value in _instance(scope.run, owner).items():
+        scope.env[f"{me}.{name}"] = value
+
+
+def _instance(run: Run, owner: str) -> Mapping[str, Value]:
+    """What the constructor of a class leaves in its fields; what it was given is configuration."""
+    if owner in run.instances or owner not in run.module.classes:
+        return run.instances.get(owner, {})
+    fields = run.instances[owner] = {}
+    inner = Scope(run, owner=owner)
+    run.execute([s for s in run.module.classes[owner].body if isinstance(s, ast.Assign | ast.AnnAssign)], inner)
+    fields.update(inner.env)
+    constructor = run.module.functions.get(f"{owner}.__init__")
+    if constructor is not None:
+        names = _parameters(constructor)
+        scope = Scope(run, owner=owner, active=(id(constructor),), env=dict.fromkeys(names, UNKNOWN))
+        run.execute(constructor.body, scope)
+        me = f"{names[0]}." if names else "self."
+        fields.update({key.removeprefix(me): value for key, value in scope.env.items() if key.startswith(me)})
+    for key, value in fields.items():
+        fields[key] = value if parts_of(value) else UNKNOWN
+    return fields
+
+
+def call_function(
+    function: Function, caller: Scope, positional: tuple[Value, ...], named: Mapping[str, Value]
+) -> tuple[Value, Mapping[str, Value]]:
+    """What a function of this module returns for these arguments, and what it leaves of those it changes in place."""
+    if id(function) in caller.active or len(caller.active) >= MAX_DEPTH:
+        return UNKNOWN, {}
+    scope = Scope(caller.run, owner=caller.owner, active=(*caller.active, id(function)), seeded=caller.seeded)
+    if function.name in caller.closures:
+        scope.env.update(caller.env)
+    scope.closures.update(caller.closures)
+    names = _parameters(function)
+    scope.env.update(dict.fromkeys(names, UNKNOWN))
+    scope.env.update(_defaults(function, scope))
+    scope.env.update(zip(names, positional, strict=False))
+    scope.env.update({name: value for name, value in named.items() if name in names})
+    if positional and positional[0] is SELF and names:
+        scope.env.update({f"{names[0]}.{key}": value for key, value in _of_caller(caller).items()})
+    caller.run.entered.add(id(function))
+    given = {name: scope.env[name] for name in names}
+    scope.run.execute(function.body, scope)
+    return _result(scope), _changed(function, scope, given)
+
+
+def _changed(function: Function, scope: Scope, given: Mapping[str, Value]) -> dict[str, Value]:
+    """Parameters that were changed in place, not bound anew."""
+    after = {name: scope.env[name] for name, value in given.items() if scope.env.get(name) not in (value, None)}
+    bound = (
+        {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        if after
+        else set()
+    )
+    return {name: value for name, value in after.items() if name not in bound and isinstance(value, Seq | Map)}
+
+
+def _of_caller(caller: Scope) -> dict[str, Value]:
+    me = f"{caller.me()}."
+    own = {key.removeprefix(me): value for key, value in caller.env.items() if key.startswith(me)}
+    return own or dict(_instance(caller.run, caller.owner or ""))
+
+
+def _defaults(function: Function, scope: Scope) -> dict[str, Value]:
+    arguments = function.args
+    positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    pairs: list[tuple[str, ast.expr | None]] = list(
+        zip(reversed(positional), reversed(arguments.defaults), strict=False)
+    )
+    pairs += [
+        (argument.arg, default) for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    ]
+    return {name: evaluate(default, scope) for name, default in pairs if default is not None}
+
+
+def _result(scope: Scope) -> Value:
+    if not scope.returned:
+        return UNKNOWN
+    first, *others = scope.returned
+    for other in others:
+        first = join(first, other)
+    return first

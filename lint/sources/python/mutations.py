@@ -1,0 +1,183 @@
+"""Follows what changes a list or mapping in place: items set or deleted, `append`, `insert`, `pop`, `shuffle`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from lint.sources.python import formats
+from lint.sources.python.expressions import add, evaluate
+from lint.sources.python.scope import Scope, place
+from lint.sources.python.shapes import cuts_front
+from lint.sources.python.values import Map, Part, Seq, Value, items_of, literal, marked, parts_of
+
+
+def set_item(target: ast.Subscript, value: Value, scope: Scope, node: ast.stmt | ast.expr) -> None:
+    """`owner[index] = value`."""
+    base = target.value
+    if isinstance(base, ast.Subscript):
+        _set_in_message(base, value, scope, node)
+        return
+    name = key_of(base)
+    if name in scope.walks:
+        edit(scope.walks[name], scope, node)
+    elif name:
+        scope.env[name] = _with_item(evaluate(base, scope), target.slice, value)
+
+
+def _with_item(owner: Value, index: ast.expr, value: Value) -> Value:
+    key = formats.constant_text(index)
+    if isinstance(owner, Map):
+        return Map((*(entry for entry in owner.entries if entry[0] != key), (key or "?", value)))
+    number = formats.integer(index)
+    if isinstance(owner, Seq) and number is not None and 0 <= number < len(owner.items):
+        return Seq((*owner.items[:number], value, *owner.items[number + 1 :]), owner.marks)
+    return owner
+
+
+def _set_in_message(message: ast.Subscript, value: Value, scope: Scope, node: ast.stmt | ast.expr) -> None:
+    """`messages[i]["content"] = value`."""
+    name = key_of(message.value)
+    index = formats.integer(message.slice)
+    if not name or isinstance(message.slice, ast.UnaryOp):
+        return
+    held = evaluate(message.value, scope)
+    if isinstance(held, Map):
+        return
+    if index == 0:
+        rest = items_of(held)[1:] if isinstance(held, Seq) else items_of(held)
+        scope.env[name] = Seq((Map((("role", literal("system")), ("content", value))), *rest))
+    elif formats.constant_text(message.slice) is None:
+        edit(name, scope, node)
+
+
+def edit(name: str, scope: Scope, node: ast.stmt | ast.expr) -> None:
+    """Note that earlier items of a list are rewritten."""
+    held = scope.env.get(name)
+    if held is not None:
+        row, column = place(node)
+        shape = held if isinstance(held, Seq) else Seq(items_of(held))
+        scope.env[name] = marked(shape, Part("edited", name, row, column))
+
+
+def key_of(node: ast.expr) -> str:
+    """The name under which a variable or a field is kept."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return ""
+
+
+def changes(call: ast.Call, callee: ast.Attribute, scope: Scope) -> bool:
+    """Follow a call that changes its receiver or argument in place. Returns whether it was one."""
+    name = key_of(callee.value)
+    if callee.attr == "seed" and call.args and scope.resolve(callee) == "random.seed":
+        scope.seeded = isinstance(call.args[0], ast.Constant)
+        return True
+    if callee.attr == "shuffle" and call.args:
+        return shuffle(call, scope)
+    handler = _MUTATIONS.get(callee.attr)
+    if handler is not None and isinstance(callee.value, ast.Subscript):
+        held = handler(evaluate(callee.value, scope), call, scope)
+        if held is not None:
+            set_item(callee.value, held, scope, call)
+        return held is not None
+    if handler is None or not (name in scope.env or name in scope.run.globals) or scope.resolve(callee):
+        return False
+    held = evaluate(callee.value, scope)
+    changed = handler(held, call, scope)
+    if changed is None:
+        return False
+    scope.env[name] = changed
+    return True
+
+
+def shuffle(call: ast.Call, scope: Scope) -> bool:
+    """`random.shuffle(items)`. Always true, for `changes`."""
+    name = key_of(call.args[0])
+    effect = evaluate(call, scope)
+    parts = [part for part in parts_of(effect) if part.kind == "shuffled"]
+    if name and parts:
+        held = evaluate(call.args[0], scope)
+        scope.env[name] = marked(held if isinstance(held, Seq) else Seq(items_of(held)), parts[0])
+    return True
+
+
+def _appended(held: Value, call: ast.Call, scope: Scope) -> Value | None:
+    return Seq((*items_of(held), evaluate(call.args[0], scope)), _own(held)) if call.args else None
+
+
+def _extended(held: Value, call: ast.Call, scope: Scope) -> Value | None:
+    return add(Seq(items_of(_plain(held)), _own(held)), evaluate(call.args[0], scope)) if call.args else None
+
+
+def _plain(held: Value) -> Value:
+    return Seq(held.items) if isinstance(held, Seq) else held
+
+
+def _own(held: Value) -> tuple[Part, ...]:
+    return held.marks if isinstance(held, Seq) else ()
+
+
+def _inserted(held: Value, call: ast.Call, scope: Scope) -> Value | None:
+    if len(call.args) != 2:
+        return None
+    value = evaluate(call.args[1], scope)
+    items = items_of(_plain(held))
+    if formats.integer(call.args[0]) == 0:
+        return Seq((value, *items), _own(held))
+    return Seq((*items, value), _own(held))
+
+
+def _popped(held: Value, call: ast.Call, _scope: Scope) -> Value | None:
+    index = formats.integer(call.args[0]) if call.args else None
+    if index is None or isinstance(held, Map):
+        return None
+    row, column = place(call)
+    return marked(Seq(items_of(_plain(held)), _own(held)), Part("window", formats.shown(call), row, column))
+
+
+def _sorted(held: Value, _call: ast.Call, _scope: Scope) -> Value | None:
+    return Seq(held.items) if isinstance(held, Seq) else None
+
+
+def _updated(held: Value, call: ast.Call, scope: Scope) -> Value | None:
+    given = evaluate(call.args[0], scope) if call.args else Map()
+    named = tuple((k.arg, evaluate(k.value, scope)) for k in call.keywords if k.arg)
+    if isinstance(held, Map) and isinstance(given, Map):
+        return Map((*held.entries, *given.entries, *named))
+    return None
+
+
+_MUTATIONS: dict[str, Callable[[Value, ast.Call, Scope], Value | None]] = {
+    "append": _appended,
+    "appendleft": lambda held, call, scope: (
+        Seq((evaluate(call.args[0], scope), *items_of(held))) if call.args else None
+    ),
+    "add": _appended,
+    "extend": _extended,
+    "insert": _inserted,
+    "pop": _popped,
+    "popleft": lambda held, call, _scope: marked(
+        Seq(items_of(_plain(held)), _own(held)), Part("window", formats.shown(call), *place(call))
+    ),
+    "sort": _sorted,
+    "update": _updated,
+}
+
+
+def delete(node: ast.Delete, scope: Scope) -> None:
+    """`del items[index]`."""
+    for target in node.targets:
+        if isinstance(target, ast.Subscript) and key_of(target.value) in scope.env:
+            if isinstance(target.slice, ast.UnaryOp) or formats.constant_text(target.slice) is not None:
+                continue
+            if isinstance(target.slice, ast.Slice) and cuts_front(target.slice):
+                continue
+            name = key_of(target.value)
+            held = scope.env[name]
+            if not isinstance(held, Map):
+                scope.env[name] = marked(
+                    Seq(items_of(_plain(held)), _own(held)), Part("window", f"del {name}[…]", *place(node))
+                )

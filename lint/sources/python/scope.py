@@ -1,0 +1,97 @@
+"""Where the data flow stands: the names it knows in one function, and what one module has used up."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from lint.sources.python.module import Function, Module
+from lint.sources.python.values import DYNAMIC, Part, Text, Value
+
+MAX_STEPS = 100_000
+MAX_DEPTH = 6
+
+
+class OutOfSteps(Exception):
+    """The module needs more steps than a linter may spend on one file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A prompt handed to a call site. name: of the site; arguments: what was given, by what it is."""
+
+    name: str
+    row: int
+    column: int
+    arguments: dict[str, Value]
+    places: dict[str, tuple[int, int]]
+
+
+@dataclass(slots=True)
+class Run:
+    """The analysis of one module."""
+
+    module: Module
+    call: Callable[[Function, Scope, tuple[Value, ...], Mapping[str, Value]], tuple[Value, Mapping[str, Value]]]
+    execute: Callable[[Iterable[ast.stmt], Scope], None]
+    globals: dict[str, Value] = field(default_factory=dict)
+    instances: dict[str, dict[str, Value]] = field(default_factory=dict)
+    hits: list[Hit] = field(default_factory=list)
+    entered: set[int] = field(default_factory=set)
+    steps: int = 0
+
+    def step(self) -> None:
+        """Count one statement or expression. Raises OutOfSteps."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise OutOfSteps
+
+
+@dataclass(slots=True)
+class Scope:
+    """One function being followed. env: names, and dotted names of attributes, to values; walks: loop variable to the
+    list it walks over; seeded: the random module has a fixed seed."""
+
+    run: Run
+    env: dict[str, Value] = field(default_factory=dict)
+    owner: str | None = None
+    active: tuple[int, ...] = ()
+    walks: dict[str, str] = field(default_factory=dict)
+    closures: dict[str, Function] = field(default_factory=dict)
+    returned: list[Value] = field(default_factory=list)
+    seeded: bool = False
+    top: bool = False
+
+    def resolve(self, node: ast.expr) -> str:
+        """The dotted name a callee was imported as, or "" when it is no imported or built-in name."""
+        words: list[str] = []
+        while isinstance(node, ast.Attribute):
+            words.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id in self.env:
+            return ""
+        base = self.run.module.imports.get(node.id, "" if words else node.id)
+        return ".".join([base, *reversed(words)]) if base else ""
+
+    def function(self, node: ast.expr) -> Function | None:
+        """The function of this module that a callee names."""
+        functions = self.run.module.functions
+        if isinstance(node, ast.Name):
+            return self.closures.get(node.id) or functions.get(node.id)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner = self.owner if node.value.id in ("self", "cls") or node.value.id == self.me() else node.value.id
+            return functions.get(f"{owner}.{node.attr}")
+        return None
+
+    def me(self) -> str | None:
+        """What this method calls its own object."""
+        return next((name for name, value in self.env.items() if value is SELF), None)
+
+
+SELF: Value = Text((Part(DYNAMIC, label="self"),))
+
+
+def place(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    """Row and column, from 1."""
+    return node.lineno, node.col_offset + 1

@@ -1,0 +1,195 @@
+"""Follows the statements of a function in order; both branches are followed, a loop's body once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from lint.sources.python.binding import bind, element_of
+from lint.sources.python.expressions import add, evaluate
+from lint.sources.python.functions import call_function, start
+from lint.sources.python.module import Module
+from lint.sources.python.mutations import changes, delete, edit, key_of, set_item, shuffle
+from lint.sources.python.scope import MAX_DEPTH, Hit, Run, Scope
+from lint.sources.python.values import DYNAMIC, Seq, Text, Value, concat, join, param
+
+
+def follow(tree: ast.Module) -> list[Hit]:
+    """Every prompt that a module hands to a call site. Raises OutOfSteps, RecursionError."""
+    module = Module.of(tree)
+    run = Run(module, call_function, execute)
+    top = Scope(run, env=run.globals, top=True)
+    execute(tree.body, top)
+    for name in module.roots():
+        function = module.functions[name]
+        if id(function) not in run.entered:
+            start(function, run, name.rpartition(".")[0] or None)
+    return run.hits
+
+
+def execute(body: Iterable[ast.stmt], scope: Scope) -> None:
+    """Follow statements one by one."""
+    for statement in body:
+        scope.run.step()
+        handler = _HANDLERS.get(type(statement))
+        if handler is not None:
+            handler(statement, scope)
+
+
+def _assign(node: ast.Assign, scope: Scope) -> None:
+    value = evaluate(node.value, scope)
+    for target in node.targets:
+        _set(target, value, scope, node)
+
+
+def _annotated(node: ast.AnnAssign, scope: Scope) -> None:
+    if node.value is not None:
+        _set(node.target, evaluate(node.value, scope), scope, node)
+
+
+def _set(target: ast.expr, value: Value, scope: Scope, node: ast.stmt) -> None:
+    if isinstance(target, ast.Subscript):
+        set_item(target, value, scope, node)
+    elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in scope.walks:
+        edit(scope.walks[target.value.id], scope, node)
+    else:
+        bind(target, value, scope)
+
+
+def _augment(node: ast.AugAssign, scope: Scope) -> None:
+    value = evaluate(node.value, scope)
+    if isinstance(node.target, ast.Subscript):
+        set_item(node.target, concat(evaluate(node.target, scope), value), scope, node)
+        return
+    held = evaluate(node.target, scope)
+    if isinstance(node.op, ast.Add):
+        bind(node.target, add(held, value), scope)
+    elif isinstance(node.op, ast.BitOr):
+        bind(node.target, concat(held, value), scope)
+
+
+def _expression(node: ast.Expr, scope: Scope) -> None:
+    call = node.value.value if isinstance(node.value, ast.Await) else node.value
+    if isinstance(call, ast.Yield) and call.value is not None:
+        scope.returned.append(Seq((evaluate(call.value, scope),)))
+    elif isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and changes(call, call.func, scope):
+        return
+    elif isinstance(call, ast.Call) and call.args and scope.resolve(call.func) == "random.shuffle":
+        shuffle(call, scope)
+    else:
+        evaluate(node.value, scope)
+
+
+def _return(node: ast.Return, scope: Scope) -> None:
+    if node.value is not None:
+        scope.returned.append(evaluate(node.value, scope))
+
+
+def _branch(node: ast.If, scope: Scope) -> None:
+    evaluate(node.test, scope)
+    _both((node.body, node.orelse), scope)
+
+
+def _both(bodies: Iterable[list[ast.stmt]], scope: Scope) -> None:
+    before = dict(scope.env)
+    after: list[dict[str, Value]] = []
+    for body in bodies:
+        inner = replace(scope, env=dict(before), walks=dict(scope.walks))
+        execute(body, inner)
+        scope.seeded = scope.seeded or inner.seeded
+        after.append(inner.env)
+    for env in after:
+        for name, value in env.items():
+            if value is not before.get(name):
+                held = scope.env.get(name)
+                scope.env[name] = value if held is None or held is before.get(name) else join(held, value)
+
+
+def _loop(node: ast.For | ast.AsyncFor, scope: Scope) -> None:
+    walked = evaluate(node.iter, scope)
+    over, target = _walked(node, scope)
+    bind(node.target, element_of(walked), scope)
+    if over and target:
+        scope.walks[target] = over
+    execute(node.body, scope)
+    execute(node.orelse, scope)
+    if target:
+        scope.walks.pop(target, None)
+
+
+def _walked(node: ast.For | ast.AsyncFor, scope: Scope) -> tuple[str, str]:
+    """The list that a loop walks over, and the loop's variable for its items."""
+    iterated, target = node.iter, node.target
+    if isinstance(iterated, ast.Call) and iterated.args and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        iterated, target = iterated.args[0], target.elts[1]
+    elif isinstance(iterated, ast.Call) and iterated.args:
+        iterated = iterated.args[0]
+    if isinstance(iterated, ast.Subscript):
+        if (
+            isinstance(iterated.slice, ast.Slice)
+            and iterated.slice.lower is not None
+            and iterated.slice.upper is None
+        ):
+            return "", ""
+        iterated = iterated.value
+    name = key_of(iterated)
+    held = scope.env.get(name)
+    history = held is not None and (param(held) is not None or isinstance(held, Seq) or _is_unknown(held))
+    return (name if history else "", target.id if isinstance(target, ast.Name) else "")
+
+
+def _is_unknown(value: Value) -> bool:
+    return isinstance(value, Text) and all(part.kind == DYNAMIC for part in value.parts)
+
+
+def _while(node: ast.While, scope: Scope) -> None:
+    evaluate(node.test, scope)
+    execute(node.body, scope)
+
+
+def _with(node: ast.With | ast.AsyncWith, scope: Scope) -> None:
+    for item in node.items:
+        value = evaluate(item.context_expr, scope)
+        if item.optional_vars is not None:
+            bind(item.optional_vars, value, scope)
+    execute(node.body, scope)
+
+
+def _try(node: ast.Try, scope: Scope) -> None:
+    execute(node.body, scope)
+    _both([*(handler.body for handler in node.handlers), node.orelse], scope)
+    execute(node.finalbody, scope)
+
+
+def _match(node: ast.Match, scope: Scope) -> None:
+    evaluate(node.subject, scope)
+    _both([case.body for case in node.cases], scope)
+
+
+def _define(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
+    if scope.top:
+        return
+    scope.closures[node.name] = node
+    if len(scope.active) < MAX_DEPTH and id(node) not in scope.active:
+        start(node, scope.run, None, scope)
+
+
+_HANDLERS: dict[type[ast.stmt], Callable[..., None]] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augment,
+    ast.Expr: _expression,
+    ast.Delete: delete,
+    ast.Return: _return,
+    ast.If: _branch,
+    ast.For: _loop,
+    ast.AsyncFor: _loop,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.Match: _match,
+    ast.FunctionDef: _define,
+    ast.AsyncFunctionDef: _define,
+}

@@ -1,0 +1,184 @@
+"""Weighs what a call site was given: where in the prompt a part stands, and what static text stands behind it.
+
+A prompt is tools, system text, then messages. The same clock that costs everything at the top costs nothing in the
+last user turn, because nothing that could have been cached stands behind it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from lint.sources import names
+from lint.sources.flow import CHARS_PER_TOKEN, PAGE_TOKENS, TEXT_TOKENS, Flow
+from lint.sources.python.scope import Hit
+from lint.sources.python.values import DYNAMIC, NEUTRAL, PARAM, STATIC, Map, Part, Seq, Spread, Text, Value, parts_of
+
+_ORDERED: Final = frozenset({"unordered", "shuffled", "sampled", "json_order"})
+_LISTS: Final = frozenset({"window", "edited"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    where: str
+    parts: tuple[Part, ...]
+
+
+def flows(hits: list[Hit]) -> list[Flow]:
+    """All of them, one per kind and place (the one with most behind it), in the order of the file."""
+    best: dict[tuple[str, int, int], Flow] = {}
+    for hit in hits:
+        for flow in (*_prompt(hit), *_scope(hit)):
+            key = (flow.kind, flow.row, flow.column)
+            held = best.get(key)
+            if held is None or (flow.more, flow.tokens) > (held.more, held.tokens):
+                best[key] = flow
+    return sorted(best.values(), key=lambda flow: (flow.row, flow.column, flow.kind))
+
+
+def _prompt(hit: Hit) -> list[Flow]:
+    sections = _sections(hit.arguments)
+    found: list[Flow] = []
+    for index, section in enumerate(sections):
+        for at, part in enumerate(section.parts):
+            if part.kind in (STATIC, DYNAMIC) or not part.row:
+                continue
+            behind = (
+                [section.parts[at + 1 :]]
+                if section.where == "last"
+                else [
+                    section.parts[at + 1 :],
+                    *(later.parts for later in sections[index + 1 :]),
+                ]
+            )
+            chars, unknown = _static([part for parts in behind for part in parts])
+            history = section.where != "last" and any(later.where == "history" for later in sections[index + 1 :])
+            flow = _judge(part, section.where, chars // CHARS_PER_TOKEN, unknown, history)
+            if flow is not None:
+                kind, more = flow
+                found.append(
+                    Flow(
+                        kind,
+                        part.label,
+                        part.row,
+                        part.column,
+                        hit.name,
+                        hit.row,
+                        section.where,
+                        chars // CHARS_PER_TOKEN,
+                        more,
+                    )
+                )
+    return found
+
+
+def _static(parts: list[Part]) -> tuple[int, bool]:
+    static = [part for part in parts if part.kind == STATIC]
+    return sum(part.chars for part in static), any(part.open for part in static)
+
+
+def _judge(part: Part, where: str, tokens: int, unknown: bool, history: bool) -> tuple[str, bool] | None:
+    """The kind of a part and whether unknown amounts stand behind it; None when it does no harm there."""
+    kind = part.kind if part.kind != PARAM else _of_name(part.label)
+    if kind in _LISTS:
+        return (kind, True) if where in ("history", "system") else None
+    if kind == "neutral" or kind in NEUTRAL:
+        return None
+    if kind == "signed":
+        return kind, unknown or history
+    if where in ("last", "prompt", "history"):
+        enough = tokens >= (TEXT_TOKENS if where == "last" or part.kind == PARAM else PAGE_TOKENS) or (
+            unknown and where != "history"
+        )
+        return (kind, unknown) if enough else None
+    if part.kind == PARAM and where == "tools":
+        return None
+    if part.kind == PARAM or kind == "docs":
+        return (kind, unknown) if tokens >= TEXT_TOKENS or unknown else None
+    return kind, unknown or history or where == "tools" or kind in _ORDERED
+
+
+def _of_name(label: str) -> str:
+    kind = names.classify(label)
+    root, items, _ = label.partition("[]")
+    if items and kind in (None, "neutral"):
+        return names.classify(root) or "docs"
+    return kind or "variable"
+
+
+def _sections(arguments: dict[str, Value]) -> list[_Section]:
+    sections = [
+        _Section(where, parts_of(arguments[key]))
+        for key, where in (
+            ("tools", "tools"),
+            ("functions", "tools"),
+            ("system", "system"),
+            ("instructions", "system"),
+        )
+        if key in arguments
+    ]
+    sections += [_Section("prompt", parts_of(arguments[key])) for key in ("prompt", "text") if key in arguments]
+    for key in ("messages", "input"):
+        if key in arguments:
+            sections += _messages(arguments[key], key)
+    return sections
+
+
+def _messages(value: Value, key: str) -> list[_Section]:
+    if not isinstance(value, Seq):
+        single = isinstance(value, Text) and key == "input"
+        return [_Section("last" if single else "history", parts_of(value))]
+    sections = [_Section("history", value.marks)] if value.marks else []
+    last = _last_turn(value)
+    for index, item in enumerate(value.items):
+        if isinstance(item, Map):
+            role = _role(item)
+            where = "system" if role in ("system", "developer") else "last" if index >= last else "turn"
+            sections.append(_Section(where, _content(item)))
+        else:
+            sections.append(_Section("history" if _is_history(item) else "last", parts_of(item)))
+    return sections
+
+
+def _is_history(item: Value) -> bool:
+    return isinstance(item, Spread | Seq) or any(part.kind in _LISTS for part in parts_of(item))
+
+
+def _content(message: Map) -> tuple[Part, ...]:
+    return tuple(
+        part for key, value in message.entries if key not in ("role", "name", "type") for part in parts_of(value)
+    )
+
+
+def _role(message: Map) -> str:
+    role = message.get("role")
+    return "".join(part.text or "" for part in parts_of(role)) if role is not None else ""
+
+
+def _last_turn(messages: Seq) -> int:
+    """The index of the last message that is not the assistant's."""
+    for index in range(len(messages.items) - 1, -1, -1):
+        item = messages.items[index]
+        if isinstance(item, Map) and _role(item) in ("assistant", "ai"):
+            continue
+        return index
+    return 0
+
+
+def _scope(hit: Hit) -> list[Flow]:
+    """What picks another cache altogether: the model, the answer's schema, the tool choice."""
+    found: list[Flow] = []
+    for key, kind in (("model", "model"), ("response_format", "format"), ("tool_choice", "choice")):
+        value = hit.arguments.get(key)
+        if value is not None and key in hit.places and _varies(value, key):
+            row, column = hit.places[key]
+            found.append(Flow(kind, key, row, column, hit.name, hit.row, "scope", 0, True))
+    return found
+
+
+def _varies(value: Value, key: str) -> bool:
+    parts = parts_of(value)
+    if any(part.kind == "environment" or part.kind in ("sampled", "random") for part in parts):
+        return True
+    structured = key != "response_format" or isinstance(value, Map)
+    return key != "model" and structured and any(part.kind == PARAM for part in parts)

@@ -1,0 +1,41 @@
+"""Bad Python examples stay bad however they are written: layout, names and helpers hide nothing."""
+
+from collections.abc import Callable
+
+import pytest
+
+from lint.linter import lint_text
+from lint.registry import rules
+from lint.rule import Example, Rule
+from tests.lint.sources import rewrites
+
+BAD = [(r, e) for r in rules().values() for e in r.bad if e.filename.endswith(".py")]
+GOOD = [(r, e) for r in rules().values() for e in r.good if e.filename.endswith(".py")]
+REWRITES = [
+    rewrites.reformatted,
+    rewrites.renamed,
+    rewrites.with_call_extracted,
+    rewrites.with_prompt_extracted,
+]
+NAMELESS = {"PC104": {"PC104", "PC201"}}
+"""Without a telling name, text of a user is a variable before static text."""
+
+
+def _name(value: object) -> str:
+    return value.code if isinstance(value, Rule) else getattr(value, "__name__", "")
+
+
+@pytest.mark.parametrize("rewrite", REWRITES, ids=_name)
+@pytest.mark.parametrize(("rule", "example"), BAD, ids=_name)
+def test_bad_examples_are_found_in_any_form(rule: Rule, example: Example, rewrite: Callable[[str], str]) -> None:
+    """A rewritten bad example has a finding of its rule."""
+    codes = {finding.code for finding in lint_text(example.filename, rewrite(example.text))}
+    assert codes & NAMELESS.get(rule.code, {rule.code})
+
+
+@pytest.mark.parametrize("rewrite", REWRITES, ids=_name)
+@pytest.mark.parametrize(("rule", "example"), GOOD, ids=_name)
+def test_good_examples_stay_clean_in_any_form(rule: Rule, example: Example, rewrite: Callable[[str], str]) -> None:
+    """A rewritten good example has no finding of its rule."""
+    codes = {finding.code for finding in lint_text(example.filename, rewrite(example.text))}
+    assert rule.code not in codes
