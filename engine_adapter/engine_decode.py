@@ -23,17 +23,16 @@ class DecodeBatch:
         self._steps = 0
         self._left = {False: 0, True: 0}  # output still allowed, by ignore_eos, of requests below the clip
         self._counts = {False: 0, True: 0}
+        self.count = 0
         self._long: dict[EngineRequest, None] = {}
         self.context_tokens = 0
-
-    def __len__(self) -> int:
-        return len(self._joined)
 
     def __contains__(self, request: EngineRequest) -> bool:
         return request in self._joined
 
     def join(self, request: EngineRequest) -> None:
         """A prefilled request starts to decode."""
+        self.count += 1
         self._joined[request] = self._steps
         self._phases[(request.computed - self._steps) % self._page] += 1
         self.context_tokens += request.computed
@@ -46,6 +45,7 @@ class DecodeBatch:
 
     def leave(self, request: EngineRequest) -> None:
         """Take a request out; its counts are up to date again."""
+        self.count -= 1
         since = self._joined.pop(request)
         self._phases[(request.computed - since) % self._page] -= 1
         request.produced += self._steps - since
@@ -76,8 +76,8 @@ class DecodeBatch:
         rounds, rest = divmod(steps, self._page)
         first = last - rest + 1
         if first == last:
-            return (phases[last] + rounds * len(self._joined)) * self._page
-        pages = sum(phases[max(0, first) : last + 1]) + rounds * len(self._joined)
+            return (phases[last] + rounds * self.count) * self._page
+        pages = sum(phases[max(0, first) : last + 1]) + rounds * self.count
         return (pages + sum(phases[first:]) if first < 0 else pages) * self._page
 
     def steps_to_report(self) -> int:
@@ -90,18 +90,22 @@ class DecodeBatch:
         Returns the requests due for a report after the last, in the order in which they joined.
         """
         self._steps += steps
-        self.context_tokens += len(self._joined) * steps
-        for early in (False, True):
-            self._left[early] -= self._counts[early] * steps
+        self.context_tokens += self.count * steps
+        left, counts = self._left, self._counts
+        left[False] -= counts[False] * steps
+        left[True] -= counts[True] * steps
         due = self._due.pop(self._steps, None)
         if due is None:
             return []
         heappop(self._due_steps)
         # A request that was retracted and came back may have an older entry for the same step.
         due = [request for request in dict.fromkeys(due) if self._due_step.get(request) == self._steps]
-        due.sort(key=lambda request: self._joined[request])
+        if len(due) > 1:
+            due.sort(key=lambda request: self._joined[request])
         for request in due:
-            self._plan_report(request, self.produced(request))
+            produced = self.produced(request)
+            if produced < request.output_tokens:
+                self._plan_report(request, produced)
         return due
 
     def by_retraction(self) -> list[EngineRequest]:

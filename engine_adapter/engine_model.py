@@ -13,6 +13,7 @@ schedule_policy.py, schedule_batch.py, mem_cache/common.py, allocation.py), with
 Requests carry keys of prefix.radix, so tokens and hashed blocks both work; what they say is not its business.
 """
 
+from collections import OrderedDict
 from itertools import islice
 
 from engine_adapter.engine_decode import DecodeBatch
@@ -22,6 +23,7 @@ from prefix.errors import EngineError
 from prefix.radix import RadixCache
 
 FIRST_RATIO, LEAST_RATIO, RATIO_STEPS = 0.7, 0.7 * 0.14, 600
+RATIO_STEP = (FIRST_RATIO - LEAST_RATIO) / RATIO_STEPS
 RETRACT_STEPS = 20
 TOUCH_EVERY, TOUCHED_WAITING = 32, 128
 
@@ -32,7 +34,7 @@ class EngineModel:
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self.cache = RadixCache(config.kv_capacity_tokens, config.page_tokens, page_bytes=config.page_bytes)
-        self.waiting: dict[EngineRequest, None] = {}
+        self.waiting: OrderedDict[EngineRequest, None] = OrderedDict()
         self.running = DecodeBatch(config.page_tokens)
         self.chunked: EngineRequest | None = None
         self._ratio = FIRST_RATIO  # part of the allowed output that is reserved for running requests
@@ -70,7 +72,12 @@ class EngineModel:
     @property
     def busy(self) -> bool:
         """Whether `step` has something to do."""
-        return bool(self.waiting or self.running or self.chunked)
+        return bool(self.waiting or self.running.count or self.chunked)
+
+    @property
+    def full(self) -> bool:
+        """Whether what arrives must wait until a running request leaves."""
+        return self._full
 
     def load(self) -> Load:
         """What /v1/loads reports."""
@@ -79,16 +86,17 @@ class EngineModel:
             uncached += self.chunked.length - self.chunked.computed
         cache = self.cache
         used = cache.capacity_tokens - cache.free_tokens - cache.evictable_tokens
-        return Load(len(self.running) + (self.chunked is not None), len(self.waiting), uncached, used)
+        return Load(self.running.count + (self.chunked is not None), len(self.waiting), uncached, used)
 
     def quiet_s(self) -> float:
         """Seconds in which nothing but unreported decode steps will happen, unless a request arrives."""
         steps = self._steps_at_rest()
-        return self._decode_s(steps - 1) if steps else 0.0
+        return self._decode_s(steps - 1) if steps > 1 else 0.0
 
     def report_s(self) -> float:
         """Seconds until the next report, when nothing but decode steps will happen before it; else 0."""
-        return self._decode_s(self._steps_at_rest())
+        steps = self._steps_at_rest()
+        return self._decode_s(steps) if steps else 0.0
 
     def step(self, horizon_s: float = 0.0) -> Step | None:
         """Run one iteration, and further decode steps until there is a report or horizon_s is over.
@@ -98,7 +106,7 @@ class EngineModel:
         batch = self._schedule_prefill()
         if batch:
             return self._prefill(batch)
-        if self.running:
+        if self.running.count:
             return self._decode(horizon_s)
         self._ratio = FIRST_RATIO
         return None
@@ -108,11 +116,11 @@ class EngineModel:
         chunked = self.chunked
         if chunked is not None:
             self._store(chunked)
-        if not self.running:
+        if not self.running.count:
             self._full = False
         if (self._full or not self.waiting) and chunked is None:
             return []
-        if len(self.running) >= self.config.max_running and chunked is None:
+        if self.running.count >= self.config.max_running and chunked is None:
             self._full = True
             return []
         self._touch_waiting()
@@ -134,10 +142,10 @@ class EngineModel:
         self._passes += 1
 
     def _admit(self, pass_: PrefillPass) -> None:
-        for request in list(islice(self.waiting, self.config.max_running + 1)):
-            if pass_.verdict() is Verdict.NO_COMPUTE:
-                return
-            if len(pass_.chunks) >= self.config.max_running - len(self.running):
+        verdict = pass_.verdict()
+        while self.waiting and verdict is not Verdict.NO_COMPUTE:
+            request = next(iter(self.waiting))
+            if len(pass_.chunks) >= self.config.max_running - self.running.count:
                 self._full = True
                 return
             taken = len(pass_.chunks)
@@ -147,7 +155,7 @@ class EngineModel:
                 if not request.retractions:
                     request.cached_tokens = request.matched
             if verdict is Verdict.NO_MEMORY:
-                self._full = bool(pass_.chunks or self.running)
+                self._full = bool(pass_.chunks or self.running.count)
             if verdict is not Verdict.GO_ON:
                 return
 
@@ -181,50 +189,54 @@ class EngineModel:
 
     def _steps_at_rest(self) -> int:
         """Decode steps up to the next report when there is nothing else to do and memory for them; else 0."""
-        if not self.running or self.chunked is not None or (self.waiting and not self._full):
+        running = self.running
+        if not running.count or self.chunked is not None or (self.waiting and not self._full):
             return 0
-        steps = self.running.steps_to_report()
-        return steps if self.running.page_demand(steps) <= self._available() else 0
-
-    def _available(self) -> int:
-        return self.cache.free_tokens + self.cache.evictable_tokens
+        steps, room = running.steps_to_report(), self.cache.available_tokens
+        if running.count * (steps + self.config.page_tokens) <= room or running.page_demand(steps) <= room:
+            return steps
+        return 0
 
     def _decode_s(self, steps: int) -> float:
-        return self.config.timing.decode_s(len(self.running), self.running.context_tokens, steps)
+        return self.config.timing.decode_s(self.running.count, self.running.context_tokens, steps)
 
     def _decode(self, horizon_s: float) -> Step:
         """Decode to the next report, the horizon or a retraction, at once while there is memory for every step."""
-        seconds = 0.0
+        seconds, running, timing = 0.0, self.running, self.config.timing
         while True:
-            running, steps = self.running, self.running.steps_to_report()
-            if steps > 1:
-                wanted = horizon_s - seconds
-                steps = self.config.timing.decode_steps(len(running), running.context_tokens, wanted, steps)
-            steps, retracted = self._make_decode_room(steps)
+            steps, took = timing.decode_until(
+                running.count, running.context_tokens, horizon_s - seconds, running.steps_to_report()
+            )
+            demand = running.page_demand(steps)
+            retracted = False
+            if not self._room_at_once(steps, demand):
+                retracted = not self._decode_room()
+                if retracted:
+                    self._retract()
+                steps, demand, took = 1, running.page_demand(), self._decode_s(1)
             if not retracted:
-                self._ratio = max(LEAST_RATIO, self._ratio - steps * (FIRST_RATIO - LEAST_RATIO) / RATIO_STEPS)
-            self.cache.hold(running.page_demand(steps))
-            seconds += self._decode_s(steps)
+                self._ratio = max(LEAST_RATIO, self._ratio - steps * RATIO_STEP)
+            self.cache.hold(demand)
+            seconds += took
             reports = [self._report(request) for request in running.advance(steps)]
             if reports or retracted or seconds >= horizon_s:
                 return Step(seconds, reports)
 
-    def _make_decode_room(self, steps: int) -> tuple[int, bool]:
-        """How many of these steps to take now, and whether requests had to be retracted for the first."""
-        if self.running.page_demand(steps) <= self._available():
-            before = self.running.page_demand(steps - 1) if steps > 1 else 0
-            self.cache.make_room(before + len(self.running) * self.config.page_tokens)
-            return steps, False
-        if self._decode_room():
-            return 1, False
-        self._retract()
-        return 1, True
+    def _room_at_once(self, steps: int, demand: int) -> bool:
+        """Evict as so many steps would one by one, if there is memory for the pages that they start."""
+        cache, running = self.cache, self.running
+        spare = running.count * self.config.page_tokens
+        if cache.free_tokens < demand + spare:
+            if cache.available_tokens < demand:
+                return False
+            cache.make_room(running.page_demand(steps - 1) + spare)
+        return True
 
     def _decode_room(self) -> bool:
         """Evict for the pages that this step starts, then for one page a request, as the allocator does."""
         if not self.cache.make_room(self.running.page_demand()):
             return False
-        self.cache.make_room(len(self.running) * self.config.page_tokens)
+        self.cache.make_room(self.running.count * self.config.page_tokens)
         return True
 
     def _report(self, request: EngineRequest) -> Report:
@@ -260,15 +272,15 @@ class EngineModel:
     def _store(self, request: EngineRequest) -> None:
         """Hand what is computed to the tree, split at the prompt's end, and lock it there."""
         cache, page = self.cache, self.config.page_tokens
-        node, _ = cache.insert(request.key, request.computed, request.namespace)
+        top, known = request.node, request.stored
+        assert top is not None
         whole = request.computed // page * page
-        if 0 < request.prompt_tokens // page * page < whole:
-            cache.insert(request.key, request.prompt_tokens, request.namespace)
-        cache.hold(request.stored - whole)
+        node, _ = cache.insert(request.key, whole, request.namespace, below=top, known=known)
+        if known < request.prompt_tokens // page * page < whole:
+            cache.insert(request.key, request.prompt_tokens, request.namespace, below=top, known=known)
+        cache.hold(known - whole)
         request.stored = whole
-        cache.lock(node)
-        if request.node is not None:
-            cache.unlock(request.node)
+        cache.lock_deeper(top, node)
         request.node = node
 
     def _release(self, request: EngineRequest) -> None:

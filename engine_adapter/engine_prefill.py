@@ -35,7 +35,8 @@ class PrefillPass:
 
     def verdict(self) -> Verdict:
         """Whether another request may be looked at."""
-        if min(self._room(), self._available() - self._promised_now) <= 0:
+        available = self._cache.available_tokens
+        if available <= self._promised or available <= self._promised_now:
             return Verdict.NO_MEMORY
         if self._iteration_left <= 0 or self._chunk_left <= 0:
             return Verdict.NO_COMPUTE
@@ -81,8 +82,5 @@ class PrefillPass:
         self._iteration_left -= pages
         self._chunk_left -= pages
 
-    def _available(self) -> int:
-        return self._cache.free_tokens + self._cache.evictable_tokens
-
     def _room(self) -> float:
-        return self._available() - self._promised
+        return self._cache.available_tokens - self._promised

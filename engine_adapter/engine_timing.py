@@ -7,6 +7,7 @@ the key-value cache of every running token. `70b` is Llama-3-70B bf16 on TP4 H10
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import sqrt
 from types import MappingProxyType
 
 
@@ -34,16 +35,17 @@ class Timing:
         first = self.decode_step_s + self.decode_request_s * requests + self.decode_token_s * context_tokens
         return steps * first + self.decode_token_s * requests * (steps * (steps - 1) // 2)
 
-    def decode_steps(self, requests: int, context_tokens: int, seconds: float, most: int) -> int:
-        """How many decode steps it takes until `seconds` are over, at least 1 and at most `most`."""
-        low, high = 1, most
-        while low < high:
-            middle = (low + high) // 2
-            if self.decode_s(requests, context_tokens, middle) < seconds:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+    def decode_until(self, requests: int, context_tokens: int, seconds: float, most: int) -> tuple[int, float]:
+        """How many decode steps, 1 to `most`, it takes until `seconds` are over; and how long they take."""
+        taken = self.decode_s(requests, context_tokens, most)
+        if taken <= seconds:
+            return most, taken
+        grow = self.decode_token_s * requests / 2
+        half = (self.decode_s(requests, context_tokens) - grow) / 2
+        steps = max(1, int(seconds / (half + sqrt(half * half + grow * seconds))))
+        while (taken := self.decode_s(requests, context_tokens, steps)) < seconds:
+            steps += 1
+        return steps, taken
 
 
 PROFILES: Mapping[str, Timing] = MappingProxyType(

@@ -36,7 +36,7 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     """What the candidates of one request share.
 
     kv_tokens: KV memory it needs where nothing of it is in flight, output included. mean_output: tokens that any
-    request generates. prefill_rate: tokens/s.
+    request generates. prefill_rate: tokens/s. warming: whether this request may warm up a cold worker.
     """
 
     blocks: Sequence[int]
@@ -46,6 +46,7 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     block_tokens: float
     prefill_rate: float
     now: float
+    warming: bool = False
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
@@ -57,11 +58,20 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     kv_tokens: float
 
 
+class Cold(msgspec.Struct, frozen=True, gc=False):
+    """A worker's cache was empty when it had been `given` so many tokens; `tokens` more, or the time, warm it."""
+
+    given: int
+    tokens: int
+    until: float
+
+
 class WorkerLoad:
     """One worker: its index, its capacity, its queue.
 
     kv_capacity: tokens, None when unknown; scale: what `cached_tokens` reports have made of it. in_flight, assigned,
-    last_routed: as in `Candidate`. since: when the queue last moved or began. All reads are free of effects.
+    last_routed: as in `Candidate`. cold: see gateway.warm_up. since: when the queue last moved or began. All
+    reads are free of effects.
     """
 
     __slots__ = (
@@ -69,6 +79,7 @@ class WorkerLoad:
         "_pending",
         "_report",
         "assigned",
+        "cold",
         "in_flight",
         "index",
         "kv_capacity",
@@ -92,6 +103,14 @@ class WorkerLoad:
         self._head = 0
         self.since = now
         self._report: Report | None = None
+        self.cold: Cold | None = None
+
+    def coldness(self, now: float) -> float:
+        """Share of its warm-up that is still to come: 1 just after it joined, 0 when it is warm."""
+        cold = self.cold
+        if cold is None or now > cold.until:
+            return 0.0
+        return max(0.0, 1 - (self.assigned - cold.given) / cold.tokens)
 
     def candidate(self, ask: Ask) -> Candidate:
         """This worker as the request of `ask` finds it."""
@@ -124,6 +143,7 @@ class WorkerLoad:
             self.kv_capacity,
             self.assigned,
             self.last_routed,
+            self.coldness(ask.now) if ask.warming else 0.0,
         )
 
     def own_wait(self, now: float, prefill_rate: float) -> float:

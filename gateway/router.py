@@ -20,6 +20,7 @@ from math import isfinite
 from gateway.flight import Flight, Means, Route
 from gateway.load import Ask, Report, WorkerLoad
 from gateway.policies import Candidate, Reason, Request, find_policy, scramble
+from gateway.warm_up import WarmUps
 from prefix.errors import RoutingError
 from prefix.index import WorkerIndex
 
@@ -55,7 +56,9 @@ class Router:
         self._loads: dict[str, WorkerLoad] = {}
         self._flights: dict[int, Flight] = {}
         self._means = Means()
+        self._warm_ups = WarmUps(seed)
         self._number = 0
+        self._now = 0.0
 
     @property
     def block_tokens(self) -> float:
@@ -74,20 +77,26 @@ class Router:
             raise RoutingError(f"{worker}: kv_capacity_tokens must be 1 or more, not {kv_capacity_tokens}")
         load = self._loads.get(worker)
         if load is None:
-            self._loads[worker] = WorkerLoad(worker, WorkerIndex(0), kv_capacity_tokens, now)
+            load = WorkerLoad(worker, WorkerIndex(0), kv_capacity_tokens, now)
+            others = self._loads.values()
+            load.assigned = sum(other.assigned for other in others) // max(1, len(others))
+            self._loads[worker] = load
+            self._empty(load, max(now, self._now))
         else:
             load.kv_capacity = kv_capacity_tokens
         self._share_index()
 
     def remove_worker(self, worker: str) -> None:
         """A worker left; requests still in flight there are released as usual."""
-        del self._loads[self._load(worker).name]
+        load = self._loads.pop(self._load(worker).name)
+        self._warm_ups.forget(load)
         self._share_index()
 
     def reset_worker(self, worker: str) -> None:
         """A worker restarted or flushed its cache: its blocks are forgotten, those in flight too."""
         load = self._load(worker)
         load.index = WorkerIndex(load.index.capacity)
+        self._empty(load, self._now)
 
     def blocks_held(self, worker: str) -> int:
         """How many blocks the index has for this worker."""
@@ -118,6 +127,7 @@ class Router:
         if not views:
             raise RoutingError("no worker to choose from")
         number = self._number = self._number + 1
+        self._now = now
         request = Request(
             blocks, ask.prompt_tokens, session, number, self._seed, ask.prefill_rate, self._means.decode_s
         )
@@ -125,7 +135,7 @@ class Router:
         held = fleet = max([c.overlap for c in views])
         if len(views) < len(loads):
             fleet = max([w.candidate(ask).overlap for w in loads])
-        reason = self._policy.reason or _reason(chosen.overlap, held, fleet)
+        reason = self._policy.reason or _reason(chosen, held, fleet)
         if len(views) == 1:
             reason = "only_candidate"
         load = self._loads[chosen.worker]
@@ -183,6 +193,11 @@ class Router:
             raise RoutingError(f"unknown worker {worker!r}")
         return load
 
+    def _empty(self, load: WorkerLoad, now: float) -> None:
+        """This worker holds nothing: it warms up to what the others hold on average."""
+        held = [len(other.index) for other in self._loads.values() if other is not load]
+        self._warm_ups.begin(load, int(sum(held) * self._block_tokens) // max(1, len(held)), now)
+
     def _share_index(self) -> None:
         """Give each worker its share of the index."""
         for load in self._loads.values():
@@ -197,7 +212,8 @@ class Router:
         if max_output_tokens is not None:
             output = min(mean, max(0, max_output_tokens))
         kv_tokens = max(prompt_tokens, len(blocks) * self._block_tokens) + output
-        return Ask(blocks, max(1, prompt_tokens), kv_tokens, mean, self._block_tokens, means.prefill_rate, now)
+        rate, warming = means.prefill_rate, self._warm_ups.draw(self._number + 1, now)
+        return Ask(blocks, max(1, prompt_tokens), kv_tokens, mean, self._block_tokens, rate, now, warming)
 
     def _cheapest(self, costs: Sequence[float], views: Sequence[Candidate]) -> Candidate:
         """The cheapest; of equals the one with the fewest in flight, then the least work so far, then by lot."""
@@ -210,10 +226,10 @@ class Router:
         return tied[scramble(self._seed * 0x10001 + self._number) % len(tied)]
 
 
-def _reason(overlap: int, held: int, fleet: int) -> Reason:
-    """overlap: on the chosen worker; held, fleet: the most on any candidate, on any worker."""
+def _reason(chosen: Candidate, held: int, fleet: int) -> Reason:
+    """held, fleet: the largest overlap of any candidate, of any worker."""
     if not fleet:
         return "spread"
-    if overlap < held:
-        return "cheaper_elsewhere"
+    if chosen.overlap < held:
+        return "warm_up" if chosen.cold else "cheaper_elsewhere"
     return "affinity" if held == fleet else "holder_excluded"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from prefix.errors import TraceError
-from prefix.trace import TraceRequest, parse_trace
+from prefix.trace import TraceRequest, parse_trace, sift_trace
 
 BUNDLED_TRACE: Final = Path(__file__).with_name("data") / "mooncake_conversation_slice.jsonl.gz"
 """One in four conversations of Mooncake's conversation trace (see `data/README.md`)."""
@@ -26,6 +26,17 @@ def read_trace(path: Path) -> list[TraceRequest]:
     if not requests:
         raise TraceError(f"{path}: holds no request")
     return requests
+
+
+def sift_trace_file(path: Path) -> tuple[list[TraceRequest], list[TraceError]]:
+    """Every request of the trace at `path`, and an error for each line that is none.
+
+    Raises TraceError, naming the file, when it cannot be read, is damaged, or has no request and no error.
+    """
+    requests, errors = sift_trace(_read(path).splitlines(), str(path))
+    if not (requests or errors):
+        raise TraceError(f"{path}: holds no request")
+    return requests, errors
 
 
 def _read(path: Path) -> bytes:

@@ -78,6 +78,11 @@ class RadixCache:
         """Tokens of the pool that are neither cached nor held."""
         return self.capacity_tokens - self.cached_tokens - self.held_tokens
 
+    @property
+    def available_tokens(self) -> int:
+        """Tokens that are free or may be evicted."""
+        return self.capacity_tokens - self.cached_tokens - self.held_tokens + self.evictable_tokens
+
     def aligned(self, tokens: int) -> int:
         """`tokens` rounded up to whole pages."""
         return -(-tokens // self.page_tokens) * self.page_tokens
@@ -85,52 +90,41 @@ class RadixCache:
     def match(self, key: bytes, tokens: int, namespace: Hashable = None) -> tuple[Node, int]:
         """The deepest node that covers a prefix of the first `tokens` tokens, and how many tokens it covers."""
         end = tokens // self.page_tokens * self.page_bytes
-        node, at = self.root, 0
-        while at < end:
-            child = node.children.get(self._slot(node, key, at, namespace))
-            if child is None:
-                break
-            common = self._common(child.key, key, at, end)
+        path, at, left = self._descend(self.root, key, 0, end, namespace)
+        if left is not None:
+            common = self._common(left.key, key, at, end)
+            path.append(self._split(left, common))
             at += common
-            if common < len(child.key):
-                node = self._split(child, common)
-                break
-            node = child
-        self._touch_path(node)
-        return node, at // self.page_bytes * self.page_tokens
+        self._touch(path)
+        return path[-1] if path else self.root, at // self.page_bytes * self.page_tokens
 
     def peek(self, key: bytes, tokens: int, namespace: Hashable = None) -> int:
         """How many of the first `tokens` tokens are cached; changes nothing."""
         end = tokens // self.page_tokens * self.page_bytes
-        node, at = self.root, 0
-        while at < end:
-            child = node.children.get(self._slot(node, key, at, namespace))
-            if child is None:
-                break
-            common = self._common(child.key, key, at, end)
-            at += common
-            if common < len(child.key):
-                break
-            node = child
+        _, at, left = self._descend(self.root, key, 0, end, namespace)
+        if left is not None:
+            at += self._common(left.key, key, at, end)
         return at // self.page_bytes * self.page_tokens
 
-    def insert(self, key: bytes, tokens: int, namespace: Hashable = None) -> tuple[Node, int]:
+    def insert(
+        self, key: bytes, tokens: int, namespace: Hashable = None, *, below: Node | None = None, known: int = 0
+    ) -> tuple[Node, int]:
         """Store the whole pages of the first `tokens` tokens; their last node and how many were there before.
 
         The new ones are taken from the pool's free tokens: give back what the request held for them.
+        below: a locked node that covers the first `known` of these tokens, so that the way to it is known too.
         """
         end = tokens // self.page_tokens * self.page_bytes
-        node, at = self.root, 0
-        self._tick(node)
-        while at < end:
-            slot = self._slot(node, key, at, namespace)
-            child = node.children.get(slot)
-            if child is None:
-                return self._add_leaf(node, slot, key[at:end]), at // self.page_bytes * self.page_tokens
-            self._tick(child)
-            common = self._common(child.key, key, at, end)
-            node = child if common == len(child.key) else self._split(child, common)
+        top = self.root if below is None else below
+        path, at, left = self._descend(top, key, known // self.page_tokens * self.page_bytes, end, namespace)
+        node = path[-1] if path else top
+        self._touch(self._way(top) + path)
+        if left is not None:
+            common = self._common(left.key, key, at, end)
+            node = self._split(left, common)
             at += common
+        if at < end:
+            node = self._add_leaf(node, self._slot(key, at, namespace), key[at:end])
         return node, at // self.page_bytes * self.page_tokens
 
     def lock(self, node: Node) -> None:
@@ -140,6 +134,15 @@ class RadixCache:
                 self.evictable_tokens -= self._tokens(node)
             node.locks += 1
             node = node.parent
+
+    def lock_deeper(self, node: Node, below: Node) -> None:
+        """Lock `below` instead of `node`, which is locked and on the way to it."""
+        while below is not node:
+            if below.locks == 0:
+                self.evictable_tokens -= self._tokens(below)
+            below.locks += 1
+            assert below.parent is not None
+            below = below.parent
 
     def unlock(self, node: Node) -> None:
         """Undo one `lock` of this node."""
@@ -152,9 +155,10 @@ class RadixCache:
 
     def make_room(self, tokens: int) -> bool:
         """Evict until `tokens` are free or no leaf may go; whether they are free."""
-        while self.free_tokens < tokens and self._leaves:
+        most = self.capacity_tokens - self.held_tokens - tokens
+        while self.cached_tokens > most and self._leaves:
             self._evict_next()
-        return self.free_tokens >= tokens
+        return self.cached_tokens <= most
 
     def hold(self, tokens: int) -> None:
         """A running request takes `tokens` free tokens (negative: gives them back)."""
@@ -169,9 +173,28 @@ class RadixCache:
         self.unlock(node)
         return cached
 
-    def _slot(self, node: Node, key: bytes, at: int, namespace: Hashable) -> Slot:
+    def _slot(self, key: bytes, at: int, namespace: Hashable) -> Slot:
         page = key[at : at + self.page_bytes]
-        return page if node.parent is not None or namespace is None else (namespace, page)
+        return page if at or namespace is None else (namespace, page)
+
+    def _descend(
+        self, node: Node, key: bytes, at: int, end: int, namespace: Hashable
+    ) -> tuple[list[Node], int, Node | None]:
+        """Follow key[at:end] below `node`: the nodes passed whole, the byte reached, the node left half-way."""
+        path: list[Node] = []
+        width = self.page_bytes
+        while at < end:
+            page = key[at : at + width]
+            child = node.children.get(page if at or namespace is None else (namespace, page))
+            if child is None:
+                break
+            size = len(child.key)
+            if at + size > end or not key.startswith(child.key, at):
+                return path, at, child
+            at += size
+            path.append(child)
+            node = child
+        return path, at, None
 
     def _common(self, held: bytes, key: bytes, at: int, end: int) -> int:
         """Bytes of whole pages that `held` shares with key[at:end]."""
@@ -199,7 +222,8 @@ class RadixCache:
         child.parent = near
         child.slot = child.key[: self.page_bytes]
         near.children[child.slot] = child
-        self._tick(child)
+        self._clock += 1
+        child.touched = self._clock
         return near
 
     def _add_leaf(self, parent: Node, slot: Slot, key: bytes) -> Node:
@@ -212,20 +236,21 @@ class RadixCache:
         self._offer(leaf)
         return leaf
 
-    def _tick(self, node: Node) -> None:
-        self._clock += 1
-        node.touched = self._clock
+    def _touch(self, path: list[Node]) -> None:
+        clock = self._clock
+        for node in path:
+            clock += 1
+            node.touched = clock
+        self._clock = clock
 
-    def _touch_path(self, node: Node) -> None:
-        depth, at = 1, node
-        while at.parent is not None:
-            depth, at = depth + 1, at.parent
-        self._clock += depth
-        stamp: int = self._clock
-        walk: Node | None = node
-        while walk is not None:
-            walk.touched = stamp
-            stamp, walk = stamp - 1, walk.parent
+    def _way(self, node: Node) -> list[Node]:
+        """The nodes from the root's child down to this one."""
+        way = []
+        while node.parent is not None:
+            way.append(node)
+            node = node.parent
+        way.reverse()
+        return way
 
     def _tokens(self, node: Node) -> int:
         return len(node.key) // self.page_bytes * self.page_tokens

@@ -15,6 +15,7 @@ blocks never align by accident for more than a few bytes.
 """
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Annotated, Final
@@ -60,6 +61,18 @@ def parse_trace(lines: Iterable[bytes | str], source: str) -> Iterator[TraceRequ
             yield _parse_line(line, f"{source}:{number}")
 
 
+def sift_trace(lines: Iterable[bytes | str], source: str) -> tuple[list[TraceRequest], list[TraceError]]:
+    """The requests of `lines`, and for each line that is none an error that names `source` and the line."""
+    requests, errors = [], []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                requests.append(_parse_line(line, f"{source}:{number}"))
+            except TraceError as error:
+                errors.append(error)
+    return requests, errors
+
+
 def _parse_line(line: bytes | str, where: str) -> TraceRequest:
     try:
         return _DECODER.decode(line)
@@ -94,6 +107,36 @@ def arrival_seconds(requests: Sequence[TraceRequest]) -> list[float]:
     ]
 
 
+def infer_block_tokens(requests: Iterable[TraceRequest]) -> int:
+    """The block size of a trace: the one power of two that fits every number of ids, partial last block or not.
+
+    Raises TraceError when none or several do.
+    """
+    least, most = 0.0, math.inf
+    for request in requests:
+        ids = len(request.hash_ids)
+        least = max(least, request.input_length / (ids + 1))
+        most = min(most, request.input_length / (ids - 1) if ids > 1 else math.inf)
+    fitting = [size for size in (1 << power for power in range(21)) if least < size < most]
+    if len(fitting) != 1:
+        raise TraceError(
+            f"tokens of a block: {'several sizes fit' if fitting else 'no size fits'} the hash_ids; say which"
+        )
+    return fitting[0]
+
+
+def whole_blocks(request: TraceRequest, block_tokens: int) -> int:
+    """How many whole blocks the prompt has; a partial last one may have an id or not.
+
+    Raises TraceError when the number of ids does not fit the prompt's length and `block_tokens`.
+    """
+    full, tail = divmod(request.input_length, block_tokens)
+    ids = len(request.hash_ids)
+    if ids not in (full, full + bool(tail)):
+        raise TraceError(f"{ids} hash_ids do not fit {request.input_length} tokens in blocks of {block_tokens}")
+    return full
+
+
 def block_text(key: str, size: int) -> str:
     """`size` bytes of made-up ASCII words, always the same for one `key`, different from the first words on."""
     stream = hashlib.shake_128(key.encode()).digest(size // 2 + 1)
@@ -106,14 +149,11 @@ def prompt_blocks(request: TraceRequest, *, block_tokens: int, unique: str, shri
     A tail that the trace gives no id is text of its own, made from `unique` (pass what no other request has).
     Raises TraceError when the number of ids does not fit the prompt's length and `block_tokens`.
     """
-    full, tail = divmod(request.input_length, block_tokens)
+    full = whole_blocks(request, block_tokens)
+    tail = request.input_length - full * block_tokens
     keys = [f"block {block}" for block in request.hash_ids]
     if len(keys) == full and tail:
         keys.append(f"tail {unique}")
-    if len(keys) != full + bool(tail):
-        raise TraceError(
-            f"{len(request.hash_ids)} hash_ids do not fit {request.input_length} tokens in blocks of {block_tokens}"
-        )
     sizes = [block_tokens] * full + [tail] * bool(tail)
     return tuple(
         block_text(key, max(1, size // shrink) * BYTES_PER_TOKEN) for key, size in zip(keys, sizes, strict=True)

@@ -21,6 +21,7 @@ Reason = Literal[
     "cheaper_elsewhere",
     "holder_excluded",
     "spread",
+    "warm_up",
     "load",
     "turn",
     "lot",
@@ -31,7 +32,8 @@ Reason = Literal[
 
 only_candidate: there was no choice. affinity: no worker held more of the prompt. cheaper_elsewhere: a candidate held
 more, but cost more. holder_excluded: only a worker that is no candidate held more. spread: nobody held any of it.
-load, turn, lot, ring, session: the policy does not look at what workers hold.
+warm_up: a candidate held more, but this one is new or restarted and gets some known prompts. load, turn, lot, ring,
+session: the policy does not look at what workers hold.
 """
 
 
@@ -60,7 +62,8 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     uncached prompt tokens dispatched to the worker and without a first token yet; wait: the part of them that is
     still to be computed (both with what the engine reports beyond that). in_flight: requests. kv_tokens: KV memory in
     use with this request added; kv_capacity: of the worker, None when unknown. assigned: uncached tokens given to it
-    so far. last_routed: number of the last request it got, 0 for none.
+    so far. last_routed: number of the last request it got, 0 for none. cold: share of its warm-up that is still to
+    come, for the few requests that may warm up a worker; else 0.
     """
 
     worker: str
@@ -75,6 +78,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     kv_capacity: float | None
     assigned: int
     last_routed: int
+    cold: float = 0.0
 
 
 class Policy(Protocol):

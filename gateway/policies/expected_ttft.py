@@ -2,26 +2,33 @@
 
 Everything is counted in prompt tokens to prefill, the unit of waiting:
 
-    cost = wait + price * uncached + 0.05 * kv + memory
+    cost = wait + price * uncached + private + 0.02 * kv + memory
 
 - `wait`: what is queued before this request, less the prefill under way (the router drains it).
 - `uncached`: what this worker would have to prefill for it. Its price is 1.5 tokens, because prefill delays those who
   come later too, and rises by 4 for each second of backlog on the least loaded worker: when all queues are long, what
   counts is the total work, so prefixes must not be copied. At most 40.
-- `kv`: 5 % of the distinct KV tokens in flight with this request added: a long batch decodes slower.
+- `private`: what this worker lacks of the longest overlap and nobody in flight shares (a session's own history) costs
+  one token more: unlike a hot prefix the copy serves nobody else, and the old one stays behind as waste.
+- `kv`: 2 % of the distinct KV tokens in flight with this request added: a long batch decodes slower.
 - `memory`: above 80 % of the KV capacity requests wait for others to end: the mean decode time, in tokens, times the
   share of memory in flight that is too much.
 
+A worker that joined or restarted holds nothing, so affinity would keep it idle until new prompts come. One request in
+eight may warm it up: of what it lacks of the longest overlap, half a second of prefill is free at first, and nothing
+any more once it is as full as the others were. So it gets some known prompts at once, no client waits longer than
+that for it, and fewer than one in eight misses.
+
 A hot prefix is copied once its holder's queue costs more than computing it again. Only where its prefill is done and
 the answers are long, so that nothing queues, a bound is needed: a worker with 32 requests in flight, and 1.25 times
-its fair share of all, is taken only if all are that full (bounded loads; at 32 it changed no trace's mean TTFT by
-more than noise, at 16 it cost 2 %).
+its fair share of all, is taken only if all are that full (bounded loads). Where the fair share itself is above 32,
+batches are large everywhere and twice the share is allowed: 1.25 cost 11 % of mean TTFT on bursts there.
 
 Source: a placement study on five public traces (Mooncake conversation and synthetic, WEKA Claude Code sessions,
 ShareGPT, shared prefixes with bursts) in simulation, against the policies of SGLang, Dynamo, llm-d, Preble and AIBrix
-and LMetric. Mean TTFT was 0.66 of SGLang's cache_aware on the traces the constants were tuned on and 0.72 on others.
-What leaving a part out costs in mean TTFT: the price rising with backlog 8 % (49 % on bursts), draining 7 %, kv 10 %,
-memory 4 %; plain `wait + uncached` 93 %.
+and LMetric. What leaving a part out cost there in mean TTFT: the price rising with backlog 8 % (49 % on bursts),
+draining 7 %, memory 4 %; plain `wait + uncached` 93 %. `private`, the bound and the weight of `kv` were chosen on the
+first halves of the traces with `prefixgate simulate`; docs/routing.md has what they gained there and on the others.
 """
 
 from collections.abc import Sequence
@@ -36,15 +43,18 @@ CROWDED = 1e12
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTtft:
-    """price, price_per_s, price_limit: of an uncached token. The others: see the module."""
+    """price, price_per_s, price_limit: of an uncached token. crowd: requests. The others: see the module."""
 
     price: float = 1.5
     price_per_s: float = 4.0
     price_limit: float = 40.0
-    kv: float = 0.05
+    private: float = 1.0
+    kv: float = 0.02
     kv_share: float = 0.8
     crowd: int = 32
     fair_share: float = 1.25
+    busy_share: float = 2.0
+    warm_up_s: float = 0.5
     reason: ClassVar[Reason | None] = None
 
     def costs(self, request: Request, candidates: Sequence[Candidate], /) -> Sequence[float]:
@@ -53,19 +63,37 @@ class ExpectedTtft:
         backlog_s = min([c.pending for c in candidates]) / rate
         price = min(self.price_limit, self.price + self.price_per_s * backlog_s)
         crowded = self.crowded(candidates)
+        longest, shared = _longest(candidates)
         costs = []
         for c in candidates:
-            kv = c.kv_tokens
+            kv, overlap = c.kv_tokens, c.overlap
             cost = c.wait + price * c.uncached + per_kv * kv
             if c.kv_capacity is not None and kv > kv_share * c.kv_capacity:
                 cost += rate * request.decode_s * (kv - kv_share * c.kv_capacity) / kv
+            if overlap < longest:
+                missing = longest - overlap
+                private = self.private * (longest - max(overlap, shared))
+                cost += private
+                if c.cold:
+                    free = min(1.0, self.warm_up_s * rate * c.cold / missing)
+                    cost -= free * (private + price * missing)
             costs.append(cost if c.in_flight < crowded else cost + CROWDED)
         return costs
 
     def crowded(self, candidates: Sequence[Candidate]) -> float:
         """Requests in flight from which on a worker has too many."""
         share = (sum([c.in_flight for c in candidates]) + 1) / len(candidates)
-        return max(self.crowd, self.fair_share * share)
+        return max(self.crowd, self.fair_share * share) if share <= self.crowd else self.busy_share * share
+
+
+def _longest(candidates: Sequence[Candidate]) -> tuple[int, float]:
+    """The longest overlap, and how much of it requests in flight share where it is held."""
+    overlaps = [c.overlap for c in candidates]
+    longest = max(overlaps)
+    if not longest:
+        return 0, 0.0
+    holder = candidates[overlaps.index(longest)]
+    return longest, longest * holder.pinned_blocks / holder.known_blocks
 
 
 POLICY = ExpectedTtft()

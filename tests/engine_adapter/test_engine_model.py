@@ -228,6 +228,65 @@ def test_a_horizon_jumps_over_silent_steps() -> None:
     assert (totals[0][1], totals[1][1]) == (33, 4)
 
 
+Heard = list[tuple[float, int, int, bool, int]]
+
+
+def play(config: EngineConfig, arrivals: list[tuple[float, EngineRequest]], *, at_once: bool) -> Heard:
+    """Serve arrivals in virtual time, decode steps one by one or up to the next report or arrival at once.
+
+    What was heard: when, of which request, its tokens so far, whether it ended, how many were cached.
+    """
+    engine, now, heard = EngineModel(config), 0.0, Heard()
+    waiting = list(enumerate(arrivals))
+    numbers = {asked: number for number, (_, asked) in waiting}
+    while waiting or engine.busy:
+        if not engine.busy:
+            now = max(now, waiting[0][1][0])
+        while waiting and waiting[0][1][0] <= now:
+            engine.submit(waiting.pop(0)[1][1])
+        rest = engine.report_s() if at_once else 0.0
+        step = engine.step(min(rest, waiting[0][1][0] - now) if waiting and not engine.full else rest)
+        assert step is not None
+        now += step.seconds
+        assert not rest or step.seconds == pytest.approx(rest) or (waiting and now >= waiting[0][1][0])
+        heard += [(now, numbers[r], count, done, r.cached_tokens) for r, count, done in step.reports]
+    return heard
+
+
+@settings(max_examples=80, deadline=None)
+@given(seed=st.integers(0, 2**32), page=st.sampled_from([1, 4, 16]))
+@example(seed=4, page=4)  # three retractions
+def test_steps_at_once_are_steps_one_by_one(seed: int, page: int) -> None:
+    """Jumping to the next report changes nothing: not when, not what is cached, evicted or retracted on the way."""
+    runs = []
+    for at_once in (False, True):
+        chance, now, arrivals = random.Random(seed), 0.0, []
+        for _ in range(40):
+            now += chance.choice([0.0, 0.01, 0.3])
+            prompt, output = [chance.randrange(2) for _ in range(chance.randint(1, 60))], chance.randint(1, 150)
+            asked = request(prompt, output=output, report_every=chance.choice([0, 0, 7]))
+            asked.max_output_tokens = output + chance.choice([0, 0, 40])
+            arrivals.append((now, asked))
+        heard = play(replace(SMALL, page_tokens=page, max_running=6), arrivals, at_once=at_once)
+        runs.append((heard, [asked.retractions for _, asked in arrivals]))
+    (one, retracted), (other, also) = runs
+    assert retracted == also
+    assert [event[1:] for event in one] == [event[1:] for event in other]
+    assert [event[0] for event in one] == pytest.approx([event[0] for event in other])
+
+
+def test_a_report_is_as_far_as_it_says() -> None:
+    """The time to the next report when there is only decoding; none while something else is to be done."""
+    engine = EngineModel(SMALL)
+    assert engine.report_s() == 0.0
+    engine.submit(request(8, output=30, report_every=0))
+    assert engine.report_s() == 0.0
+    engine.step()
+    step = engine.step(engine.report_s())
+    assert step is not None
+    assert [report.finished for report in step.reports] == [True]
+
+
 def test_room_for_output_is_the_sum_over_requests() -> None:
     """What is kept for running requests: their output still allowed, at most 4,096 each, in part or all of it."""
     engine = EngineModel(EngineConfig(kv_capacity_tokens=100_000))

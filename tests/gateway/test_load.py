@@ -1,8 +1,9 @@
 """gateway.load: a worker's queue, its room, and what its engine reports."""
 
+import msgspec
 import pytest
 
-from gateway.load import DRAIN, FRESH_S, SCALE_LEAST, SCALE_MOST, Ask, Report, WorkerLoad
+from gateway.load import DRAIN, FRESH_S, SCALE_LEAST, SCALE_MOST, Ask, Cold, Report, WorkerLoad
 from gateway.policies import Candidate
 from prefix.index import WorkerIndex
 
@@ -105,6 +106,20 @@ def test_corrections_have_limits() -> None:
             for _ in range(20):
                 load.rescale(factor)
             assert load.scale == limit
+
+
+def test_a_cold_worker_warms_with_what_it_is_given() -> None:
+    """From 1 to 0 over the tokens it lacks, or until the time is over; seen only by requests that warm up."""
+    load = worker()
+    load.dispatch(1, 5000, 0.0)
+    assert load.coldness(0.0) == 0.0
+    load.cold = Cold(5000, 4000, 60.0)
+    assert (load.coldness(0.0), view(load).cold) == (1.0, 0.0)
+    load.dispatch(2, 1000, 0.0)
+    assert load.candidate(msgspec.structs.replace(ask(60.0), warming=True)).cold == 0.75
+    assert load.coldness(60.1) == 0.0
+    load.dispatch(3, 9000, 0.0)
+    assert load.coldness(0.0) == 0.0
 
 
 def test_full_means_evicting() -> None:

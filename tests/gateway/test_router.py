@@ -266,6 +266,72 @@ def test_kv_events_are_exact() -> None:
     assert to.route(prompt("p")[:5], 505, 30.0).best_fleet_tokens <= 504
 
 
+# Warming up
+
+
+def fleet_with_talks(talks: int, *late: str) -> Router:
+    """Three workers that have served so many conversations of 3,000 tokens, then those that join late."""
+    to = router("a", "b", "c")
+    for i in range(talks):
+        serve(to, prompt(f"talk {i}", 1, 2), 10.0 * i)
+    for worker in late:
+        to.add_worker(worker, now=1e4)
+    return to
+
+
+def test_a_joined_worker_gets_its_share_of_new_prompts() -> None:
+    """A quarter and a few of the unrelated prompts, however much the others have served before."""
+    to = fleet_with_talks(60, "d")
+    served = Counter(serve(to, prompt(f"new {i}"), 1e4 + i).worker for i in range(80))
+    assert 15 <= served["d"] <= 25
+
+
+def test_a_joined_worker_gets_some_known_prompts_and_no_more() -> None:
+    """Some of the next turns of known conversations, at most about one in eight, with the reason warm_up."""
+    to = fleet_with_talks(60, "d")
+    routes = [serve(to, prompt(f"talk {i % 60}", 1, 2, "on"), 1e4 + i) for i in range(200)]
+    warming = [route for route in routes if route.reason == "warm_up"]
+    assert 5 <= len(warming) <= 30
+    assert {route.worker for route in warming} == {"d"}
+    assert all(route.expected_cached_tokens < route.best_fleet_tokens for route in warming)
+
+
+@pytest.mark.parametrize("how", ["join", "restart"])
+def test_warming_up_ends(how: str) -> None:
+    """Once it was given as much as the others held, a worker is like the others: nothing is diverted any more."""
+    to = fleet_with_talks(60, *(["d"] if how == "join" else []))
+    if how == "restart":
+        to.reset_worker("c")
+    for i in range(400):
+        serve(to, prompt(f"filling up {i}"), 1e4 + 0.1 * i)
+    known = [serve(to, prompt(f"talk {i % 60}", 1, 2, "on", i), 1.01e4 + i) for i in range(200)]
+    assert "warm_up" not in {route.reason for route in known}
+
+
+def test_a_first_fleet_is_not_cold() -> None:
+    """Workers that start together have nothing to catch up with, in whatever order they come."""
+    to = fleet_with_talks(0, "d")
+    routes = [serve(to, prompt("same"), 10.0 * i) for i in range(100)]
+    assert {route.reason for route in routes} == {"spread", "affinity"}
+
+
+def test_a_long_prompt_is_not_moved_to_warm_somebody_up() -> None:
+    """No client waits for more than half a second of prefill for it: 40,000 tokens stay where they are cached."""
+    to = router("a", "b")
+    long = [hash(("long", i)) for i in range(400)]
+    serve(to, long)
+    to.add_worker("c", now=5.0)
+    assert {serve(to, [*long, i], 5.0 + i).reason for i in range(1, 100)} == {"affinity"}
+
+
+def test_a_cold_worker_that_leaves_is_forgotten() -> None:
+    """Nobody warms up who is not there."""
+    to = fleet_with_talks(60, "d")
+    to.remove_worker("d")
+    routes = [send(to, prompt(f"talk {i % 60}", 1, 2), 1e4 + i) for i in range(100)]
+    assert "warm_up" not in {route.reason for route in routes}
+
+
 # What reports teach
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.trace_file import BUNDLED_BLOCK_TOKENS, BUNDLED_TRACE, read_trace
+from gateway.trace_file import BUNDLED_BLOCK_TOKENS, BUNDLED_TRACE, read_trace, sift_trace_file
 from prefix.errors import TraceError
 from prefix.trace import TraceRequest, arrival_seconds, prompt_blocks
 
@@ -37,6 +37,18 @@ def test_bad_files(tmp_path: Path, data: bytes, said: str) -> None:
     path.write_bytes(data)
     with pytest.raises(TraceError, match=said):
         read_trace(path)
+
+
+def test_sift(tmp_path: Path) -> None:
+    """Bad lines are told one by one; a file without any line is an error of its own."""
+    path = tmp_path / "trace.gz"
+    path.write_bytes(gzip.compress(b"oops\n" + LINE + b"{}\n"))
+    requests, errors = sift_trace_file(path)
+    assert requests == [TraceRequest(0, 5, 1, (1,))]
+    assert [str(error).split(": ")[0] for error in errors] == [f"{path}:1", f"{path}:3"]
+    path.write_bytes(b"\n")
+    with pytest.raises(TraceError, match="holds no request"):
+        sift_trace_file(path)
 
 
 def test_unreadable(tmp_path: Path) -> None:

@@ -187,6 +187,36 @@ def test_splitting_makes_the_far_half_recent() -> None:
     assert cache.peek(young, 20) == 0
 
 
+@settings(max_examples=150, deadline=None)
+@given(prompts=prompts, page=st.sampled_from([1, 2]), cuts=st.lists(st.floats(0, 1), min_size=60, max_size=60))
+def test_a_prompt_stored_in_pieces_is_as_if_stored_at_once(
+    prompts: list[list[int]], page: int, cuts: list[float]
+) -> None:
+    """Continuing below a locked node finds, splits and evicts as starting from the root does."""
+    whole, pieces = RadixCache(64, page), RadixCache(64, page)
+    for prompt, cut in zip(prompts, cuts, strict=False):
+        key, size = token_key(prompt), len(prompt)
+        first = int(size * cut) // page * page
+        for cache in (whole, pieces):
+            node, known = cache.match(key, first)
+            cache.lock(node)
+            assert cache.make_room(size - known)
+            below, _ = cache.insert(key, first)
+            cache.lock_deeper(node, below)
+            assert cache.make_room(size - first)
+            given = {"below": below, "known": first} if cache is pieces else {}
+            end, there = cache.insert(key, size, **given)
+            cache.lock_deeper(below, end)
+            assert first <= there <= size
+            cache.unlock(end)
+        assert whole.cached_tokens == pieces.cached_tokens
+        assert whole.evictable_tokens == pieces.evictable_tokens == pieces.cached_tokens
+        assert whole.available_tokens == 64 // page * page
+        assert [whole.peek(token_key(p), len(p)) for p in prompts] == [
+            pieces.peek(token_key(p), len(p)) for p in prompts
+        ]
+
+
 def test_held_tokens_are_taken_from_the_pool() -> None:
     """What requests hold is not free, cannot be evicted, and comes back."""
     cache = RadixCache(20)

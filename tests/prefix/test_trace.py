@@ -13,8 +13,11 @@ from prefix.trace import (
     arrival_seconds,
     block_text,
     format_request,
+    infer_block_tokens,
     parse_trace,
     prompt_blocks,
+    sift_trace,
+    whole_blocks,
 )
 
 LINE = '{"timestamp":27,"input_length":1100,"output_length":3,"hash_ids":[0,5,9]}'
@@ -49,6 +52,40 @@ def test_parse() -> None:
 def test_format_round_trip(one: TraceRequest) -> None:
     """What was written parses to the same request."""
     assert list(parse_trace([format_request(one)], "t")) == [one]
+
+
+def test_sift_keeps_what_parses_and_names_the_rest() -> None:
+    """Every bad line is one error with its place; the others are read as usual."""
+    requests, errors = sift_trace(["\n", LINE, "oops", LINE[:-1], b"\xff", LINE], "t")
+    assert requests == list(parse_trace([LINE, LINE], "t"))
+    assert [str(error).split(": ")[0] for error in errors] == ["t:3", "t:4", "t:5"]
+
+
+@pytest.mark.parametrize("size", [1, 16, 64, 512, 1024])
+@pytest.mark.parametrize("partial", [True, False])
+def test_the_block_size_is_inferred(size: int, partial: bool) -> None:
+    """Whether a partial last block has an id or not."""
+    lengths = [size, 3 * size, 5 * size + size // 2, 40 * size - 1]
+    made = [
+        request(length=length, hash_ids=tuple(range(-(-length // size) if partial else length // size)))
+        for length in lengths
+    ]
+    assert infer_block_tokens(made) == size
+    assert [whole_blocks(one, size) for one in made] == [length // size for length in lengths]
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ([request(length=1000, hash_ids=(1,))], "several sizes fit"),
+        ([], "several sizes fit"),
+        ([request(length=1000, hash_ids=(1, 2)), request(length=64, hash_ids=(1, 2))], "no size fits"),
+    ],
+)
+def test_a_block_size_that_cannot_be_told(made: list[TraceRequest], said: str) -> None:
+    """It is asked for, not guessed."""
+    with pytest.raises(TraceError, match=said):
+        infer_block_tokens(made)
 
 
 def test_format_is_the_sources_spelling() -> None:

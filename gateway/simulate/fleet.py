@@ -1,0 +1,191 @@
+"""Engines and a router in virtual time.
+
+One idea: nothing happens between two events (an arrival, the end of an engine's iteration, the next report of an
+engine that only decodes), so time jumps from one to the next. The router is the gateway's own object and sees what
+the gateway would show it: its dispatches, first tokens, ends of responses and their `cached_tokens`. The engines are
+engine_adapter.engine_model, which is held equal to SGLang. Not simulated: network, tokenization, the gateway's own
+time, aborted requests; a request's allowed output is what it generates, so engines reserve exactly that.
+"""
+
+from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
+from typing import Protocol
+
+import msgspec
+
+from engine_adapter.engine_model import EngineModel
+from engine_adapter.engine_request import EngineConfig, EngineRequest, Report, Step
+from gateway.router import Route
+from gateway.simulate.workload import SimulatedRequest
+
+PROGRESS_EVERY = 256
+
+
+class Placing(Protocol):
+    """What a simulation asks of a router: `gateway.router.Router` or a reference to compare it with."""
+
+    def add_worker(self, worker: str, *, kv_capacity_tokens: int | None = None, now: float = 0.0) -> None:
+        """A worker joined."""
+
+    def route(self, blocks: Sequence[int], prompt_tokens: int, now: float, *, session: str | None = None) -> Route:
+        """Choose a worker."""
+
+    def on_first_token(self, route: Route, now: float) -> None:
+        """Its first token arrived."""
+
+    def release(
+        self,
+        route: Route,
+        now: float,
+        *,
+        cached_tokens: int | None,
+        output_tokens: int,
+        output_blocks: Sequence[int] = (),
+    ) -> None:
+        """It ended."""
+
+
+class Outcome(msgspec.Struct, gc=False):
+    """What became of one request: engine, seconds of virtual time, and the tokens that its engine had cached.
+
+    ttft_s: None before the first token.
+    """
+
+    engine: int
+    route: Route
+    began_s: float
+    ttft_s: float | None = None
+    ended_s: float = 0.0
+    cached_tokens: int = 0
+
+
+class _Engine:
+    """One engine, between two iterations or in one. `event`: number of the event that it waits for, 0 for none.
+
+    at: when its last iteration ended. step: the iteration it is in; None while it is idle or decodes undisturbed, for
+    rest_s seconds if nothing comes.
+    """
+
+    __slots__ = ("at", "event", "model", "number", "rest_s", "step")
+
+    def __init__(self, number: int, config: EngineConfig) -> None:
+        self.number = number
+        self.model = EngineModel(config)
+        self.at = 0.0
+        self.step: Step | None = None
+        self.rest_s = 0.0
+        self.event = 0
+
+
+class VirtualFleet:
+    """So many engines of one configuration behind a router. `rate`: how many times as fast the trace arrives."""
+
+    def __init__(self, engines: int, config: EngineConfig, router: Placing, *, rate: float = 1.0) -> None:
+        self._engines = [_Engine(number, config) for number in range(engines)]
+        self._numbers = {str(number): number for number in range(engines)}
+        self._router = router
+        self._rate = rate
+        self._events: list[tuple[float, int, _Engine | int]] = []
+        self._count = 0
+        self._requests: Sequence[SimulatedRequest] = ()
+        self._outcomes: dict[int, Outcome] = {}
+        self._flying: dict[EngineRequest, tuple[int, Route]] = {}
+        self._followers: dict[int, list[int]] = {}
+        for worker in self._numbers:
+            router.add_worker(worker, kv_capacity_tokens=config.pool_tokens)
+
+    def play(self, requests: Sequence[SimulatedRequest], done: Callable[[int], None]) -> list[Outcome]:
+        """Serve all requests; what became of each, in their order. `done` hears how many have ended."""
+        self._requests = requests
+        for number, request in enumerate(requests):
+            if request.after is None:
+                self._events.append((request.arrival_s / self._rate, -len(requests) + number, number))
+            else:
+                self._followers.setdefault(request.after, []).append(number)
+        heapify(self._events)
+        ended = 0
+        while self._events:
+            now, event, whose = heappop(self._events)
+            if isinstance(whose, int):
+                self._arrive(now, whose)
+            elif whose.event == event:
+                before = ended
+                ended += self._tell(now, whose)
+                if ended // PROGRESS_EVERY > before // PROGRESS_EVERY:
+                    done(ended)
+        done(ended)
+        return [self._outcomes[number] for number in range(len(requests))]
+
+    def _arrive(self, now: float, number: int) -> None:
+        request = self._requests[number]
+        route = self._router.route(request.blocks, request.prompt_tokens, now, session=request.session)
+        engine = self._engines[self._numbers[route.worker]]
+        self._outcomes[number] = Outcome(engine.number, route, now)
+        asked = EngineRequest(
+            key=request.key,
+            prompt_tokens=request.prompt_tokens,
+            output_tokens=request.output_tokens,
+            max_output_tokens=request.output_tokens,
+            report_every=0,
+        )
+        self._flying[asked] = number, route
+        if engine.event == 0:
+            engine.model.submit(asked)
+            self._go_on(now, engine)
+        elif engine.step is None and not engine.model.full:
+            step = engine.step = engine.model.step(now - engine.at)
+            assert step is not None
+            engine.model.submit(asked)
+            self._expect(engine.at + step.seconds, engine)
+        else:
+            engine.model.submit(asked)
+
+    def _tell(self, now: float, engine: _Engine) -> int:
+        """The engine's iteration is over, or its rest: pass on what it reports; how many requests have ended."""
+        step = engine.step or engine.model.step(engine.rest_s)
+        assert step is not None
+        ended = sum([self._report(now, report) for report in step.reports])
+        self._go_on(now, engine)
+        return ended
+
+    def _report(self, now: float, report: Report) -> bool:
+        asked, _, finished = report
+        number, route = self._flying[asked]
+        outcome = self._outcomes[number]
+        if outcome.ttft_s is None:
+            outcome.ttft_s = now - outcome.began_s
+            self._router.on_first_token(route, now)
+        if not finished:
+            return False
+        del self._flying[asked]
+        outcome.ended_s, outcome.cached_tokens = now, asked.cached_tokens
+        self._router.release(
+            route,
+            now,
+            cached_tokens=asked.cached_tokens,
+            output_tokens=asked.output_tokens,
+            output_blocks=self._requests[number].out_blocks,
+        )
+        for follower in self._followers.pop(number, ()):
+            self._count += 1
+            arrival_s = self._requests[follower].arrival_s / self._rate
+            heappush(self._events, (max(now, arrival_s), self._count, follower))
+        return True
+
+    def _go_on(self, now: float, engine: _Engine) -> None:
+        """Begin what the engine does next."""
+        engine.at = now
+        engine.step = None
+        rest_s = engine.rest_s = engine.model.report_s()
+        if not rest_s:
+            engine.step = engine.model.step()
+            if engine.step is None:
+                engine.event = 0
+                return
+            rest_s = engine.step.seconds
+        self._expect(now + rest_s, engine)
+
+    def _expect(self, at: float, engine: _Engine) -> None:
+        self._count += 1
+        engine.event = self._count
+        heappush(self._events, (at, self._count, engine))
