@@ -28,7 +28,7 @@ Source: a placement study on five public traces (Mooncake conversation and synth
 ShareGPT, shared prefixes with bursts) in simulation, against the policies of SGLang, Dynamo, llm-d, Preble and AIBrix
 and LMetric. What leaving a part out cost there in mean TTFT: the price rising with backlog 8 % (49 % on bursts),
 draining 7 %, memory 4 %; plain `wait + uncached` 93 %. `private`, the bound and the weight of `kv` were chosen on the
-first halves of the traces with `prefixgate simulate`; docs/routing.md has what they gained there and on the others.
+first halves of the traces in simulation (tests/bench/bench_placement.py).
 """
 
 from collections.abc import Sequence
