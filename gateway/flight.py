@@ -1,7 +1,7 @@
 """One request in flight, and what its end teaches. Pure.
 
-First tokens teach the fleet's prefill rate. At the end the engine reports how much of the prompt it had cached, and
-the index had predicted how much. Three lessons, all bounded:
+First tokens teach the fleet's prefill rate, arrivals how busy it is. At the end the engine reports how much of the
+prompt it had cached, and the index had predicted how much. Three lessons, all bounded:
 
 - **fewer than the LRU part of the prediction** (by more than 2 blocks and 5 % of the prompt): the worker evicts
   earlier than believed, so its believed capacity shrinks by 3 %. What was in flight at dispatch does not count, as
@@ -32,6 +32,10 @@ SLACK_SHARE: Final = 0.05
 MEAN_WEIGHT: Final = 0.02
 """Weight of one request in a running mean."""
 
+BUSY: Final = 0.5
+BUSY_WEIGHT: Final = 0.01
+"""Share of busy workers before any was seen, and the weight of what one request finds."""
+
 PREFILL_RATE: Final = 8000.0
 PRIOR_S: Final = 2.0
 """Tokens/s that a worker prefills before any was seen, and the seconds of queue that this guess is worth."""
@@ -59,22 +63,27 @@ class Means:
     """Running means over the fleet.
 
     prefill_rate: tokens/s that a worker prefills while it has a queue. output_tokens: of a request. decode_s: seconds
-    from its first token to its end.
+    from its first token to its end. busy: share of the workers with a queue.
 
     A guess counts as the first sample; then plain means, until a sample would weigh less than MEAN_WEIGHT. The rate
     is a ratio of sums, tokens prefilled by seconds with a queue, so a batch of first tokens at once is no outlier.
     """
 
-    __slots__ = ("_busy_s", "_ends", "_outputs", "_prefilled", "decode_s", "output_tokens", "prefill_rate")
+    __slots__ = ("_busy_s", "_ends", "_outputs", "_prefilled", "busy", "decode_s", "output_tokens", "prefill_rate")
 
     def __init__(self) -> None:
         self.prefill_rate = PREFILL_RATE
         self.output_tokens = 256.0
         self.decode_s = 8.0
+        self.busy = BUSY
         self._outputs = 1
         self._ends = 1
         self._busy_s = PRIOR_S
         self._prefilled = PRIOR_S * PREFILL_RATE
+
+    def learn_busy(self, share: float) -> None:
+        """A request found this share of the workers with a queue."""
+        self.busy += (share - self.busy) * BUSY_WEIGHT
 
     def learn_prefill(self, tokens: int, busy_s: float) -> None:
         """A worker had its next first token after `busy_s` seconds of queue."""

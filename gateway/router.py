@@ -128,8 +128,10 @@ class Router:
             raise RoutingError("no worker to choose from")
         number = self._number = self._number + 1
         self._now = now
+        means = self._means
+        means.learn_busy(sum([c.pending > 0 for c in views]) / len(views))
         request = Request(
-            blocks, ask.prompt_tokens, session, number, self._seed, ask.prefill_rate, self._means.decode_s
+            blocks, ask.prompt_tokens, session, number, self._seed, ask.prefill_rate, means.decode_s, means.busy
         )
         chosen = self._cheapest(self._policy.costs(request, views), views)
         held = fleet = max([c.overlap for c in views])
@@ -141,7 +143,7 @@ class Router:
         load = self._loads[chosen.worker]
         route = Route(chosen.worker, chosen.overlap, fleet, reason, number)
         self._flights[number] = Flight(route, load, ask, chosen)
-        load.trim(self._means.output_tokens, self._block_tokens)
+        load.trim(means.output_tokens, self._block_tokens)
         return route
 
     def on_first_token(self, route: Route, now: float) -> None:

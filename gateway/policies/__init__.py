@@ -42,7 +42,8 @@ class Request(msgspec.Struct, frozen=True, gc=False):
 
     blocks: chained block hashes. prompt_tokens: 1 or more. session: the client's, if any. number: counts requests
     up from 1; with seed it makes a policy's own pseudo-random numbers (`scramble`). prefill_rate: tokens/s that a
-    worker prefills. decode_s: mean seconds from the first token to the end of a response.
+    worker prefills. decode_s: mean seconds from the first token to the end of a response. busy: share of the workers
+    that had a prompt to prefill, 0 to 1, as requests found it lately.
     """
 
     blocks: Sequence[int]
@@ -52,6 +53,7 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     seed: int
     prefill_rate: float
     decode_s: float
+    busy: float
 
 
 class Candidate(msgspec.Struct, frozen=True, gc=False):

@@ -5,9 +5,11 @@ Everything is counted in prompt tokens to prefill, the unit of waiting:
     cost = wait + price * uncached + private + 0.02 * kv + memory
 
 - `wait`: what is queued before this request, less the prefill under way (the router drains it).
-- `uncached`: what this worker would have to prefill for it. Its price is 1.5 tokens, because prefill delays those who
-  come later too, and rises by 4 for each second of backlog on the least loaded worker: when all queues are long, what
-  counts is the total work, so prefixes must not be copied. At most 40.
+- `uncached`: what this worker would have to prefill for it. It also delays those who come later, so its price is
+  1 + 0.5 b / (1 - b), b being the share of workers that requests found with a queue lately (the delay of others grows
+  like that in a queue). At most 5.5, as b is overrated where answers do not stream and first tokens are not seen.
+  4 more for each second of backlog on the least loaded worker: when all queues are long, what counts is the total
+  work, so prefixes must not be copied. At most 40.
 - `private`: what this worker lacks of the longest overlap and nobody in flight shares (a session's own history) costs
   one token more: unlike a hot prefix the copy serves nobody else, and the old one stays behind as waste.
 - `kv`: 2 % of the distinct KV tokens in flight with this request added: a long batch decodes slower.
@@ -27,8 +29,8 @@ batches are large everywhere and twice the share is allowed: 1.25 cost 11 % of m
 Source: a placement study on five public traces (Mooncake conversation and synthetic, WEKA Claude Code sessions,
 ShareGPT, shared prefixes with bursts) in simulation, against the policies of SGLang, Dynamo, llm-d, Preble and AIBrix
 and LMetric. What leaving a part out cost there in mean TTFT: the price rising with backlog 8 % (49 % on bursts),
-draining 7 %, memory 4 %; plain `wait + uncached` 93 %. `private`, the bound and the weight of `kv` were chosen on the
-first halves of the traces in simulation (tests/bench/bench_placement.py).
+draining 7 %, memory 4 %; plain `wait + uncached` 93 %. The price that rises with `b`, `private`, the bound and the
+weight of `kv` are later, chosen on the first halves of the traces in simulation (docs/routing.md).
 """
 
 from collections.abc import Sequence
@@ -43,9 +45,11 @@ CROWDED = 1e12
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTtft:
-    """price, price_per_s, price_limit: of an uncached token. crowd: requests. The others: see the module."""
+    """price, price_busy, price_per_s, price_limit: of an uncached token; crowd: requests; others: see the module."""
 
-    price: float = 1.5
+    price: float = 1.0
+    price_busy: float = 0.5
+    busy_limit: float = 0.9
     price_per_s: float = 4.0
     price_limit: float = 40.0
     private: float = 1.0
@@ -60,8 +64,7 @@ class ExpectedTtft:
     def costs(self, request: Request, candidates: Sequence[Candidate], /) -> Sequence[float]:
         """Expected tokens of prefill before the first token of this request and of those behind it."""
         rate, per_kv, kv_share = request.prefill_rate, self.kv, self.kv_share
-        backlog_s = min([c.pending for c in candidates]) / rate
-        price = min(self.price_limit, self.price + self.price_per_s * backlog_s)
+        price = self.uncached_price(request, candidates)
         crowded = self.crowded(candidates)
         longest, shared = _longest(candidates)
         costs = []
@@ -79,6 +82,13 @@ class ExpectedTtft:
                     cost -= free * (private + price * missing)
             costs.append(cost if c.in_flight < crowded else cost + CROWDED)
         return costs
+
+    def uncached_price(self, request: Request, candidates: Sequence[Candidate]) -> float:
+        """Tokens of waiting, of all together, for each token that has to be prefilled."""
+        backlog_s = min([c.pending for c in candidates]) / request.prefill_rate
+        busy = min(request.busy, self.busy_limit)
+        delay = busy / (1 - busy)
+        return min(self.price_limit, self.price + self.price_busy * delay + self.price_per_s * backlog_s)
 
     def crowded(self, candidates: Sequence[Candidate]) -> float:
         """Requests in flight from which on a worker has too many."""

@@ -17,6 +17,7 @@ from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, islice
 from math import ceil
 from typing import ClassVar
 
@@ -36,14 +37,14 @@ class PrefixHash:
     reason: ClassVar[Reason | None] = "ring"
 
     def costs(self, request: Request, candidates: Sequence[Candidate], /) -> Sequence[float]:
-        """How many workers come before this one on the way along the ring; full ones behind all others."""
-        count = len(candidates)
-        full = ceil(self.bound * (sum([c.in_flight for c in candidates]) + 1) / count)
-        points, owners = ring(tuple([c.worker for c in candidates]))
+        """0 for the first worker on the way along the ring that is not full; there always is one."""
+        loads = {c.worker: c.in_flight for c in candidates}
+        full = ceil(self.bound * (sum(loads.values()) + 1) / len(loads))
+        points, owners = ring(tuple(loads))
         at = bisect(points, prefix_point(request))
-        order = dict.fromkeys(owners[at:] + owners[:at])
-        places = dict(zip(order, range(count), strict=True))
-        return [places[c.worker] + (count if c.in_flight >= full else 0) for c in candidates]
+        way = chain(islice(owners, at, None), islice(owners, at))
+        chosen = next(worker for worker in way if loads[worker] < full)
+        return [float(c.worker != chosen) for c in candidates]
 
 
 @lru_cache(maxsize=64)

@@ -18,7 +18,7 @@ from time import process_time
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from gateway.policies import scramble
+from gateway.policies import POLICIES, scramble
 from gateway.router import Route, Router
 
 BLOCKS, BLOCK_TOKENS, IN_FLIGHT = 64, 128, 16
@@ -79,7 +79,7 @@ def main() -> None:
     print(f"{cpu.group(1) if cpu else platform.machine()}, Python {platform.python_version()}, load average {load}")
     print(f"$ python {' '.join(sys.argv)}")
     print(f"{'policy':16} {'workers':>7} {'us/request':>10}")
-    for policy in ("expected-ttft", "least-load", "round-robin"):
+    for policy in POLICIES:
         for workers in (8, 64):
             print(f"{policy:16} {workers:7} {measure(policy, workers, options.requests):10.1f}", flush=True)
 

@@ -125,6 +125,17 @@ def test_means_begin_with_a_guess_and_follow() -> None:
     assert means.output_tokens - before == pytest.approx(20, abs=0.1)
 
 
+def test_how_busy_the_fleet_is_is_learned_slowly() -> None:
+    """From a half, by one part in a hundred for each arrival: a burst moves it, one request hardly does."""
+    means = Means()
+    means.learn_busy(1.0)
+    assert means.busy == pytest.approx(0.505)
+    for share in (1.0, 0.0):
+        for _ in range(500):
+            means.learn_busy(share)
+        assert means.busy == pytest.approx(share, abs=0.01)
+
+
 def test_the_prefill_rate_is_learned_from_first_tokens() -> None:
     """Tokens between first tokens by the time between them, whatever the batches; the first call only."""
     means, load = Means(), WorkerLoad("w", WorkerIndex(10_000), None, 0.0)

@@ -27,6 +27,7 @@ def request(**given: Any) -> Request:
         "seed": 0,
         "prefill_rate": 8000.0,
         "decode_s": 5.0,
+        "busy": 0.5,
     }
     return Request(**fields | given)
 
@@ -134,8 +135,8 @@ WORKERS = st.builds(
 )
 
 
-@given(st.lists(WORKERS, min_size=1, max_size=6), st.floats(100, 1e5), st.floats(0, 60))
-def test_expected_ttft_is_the_formula(fleet: list[Worker], rate: float, decode_s: float) -> None:
+@given(st.lists(WORKERS, min_size=1, max_size=6), st.floats(100, 1e5), st.floats(0, 60), st.floats(0, 1))
+def test_expected_ttft_is_the_formula(fleet: list[Worker], rate: float, decode_s: float, busy: float) -> None:
     """cost = p + alpha new + private + 0.02 U + R T max(0, U - 0.8 C) / U, less what warming up is worth."""
     views = [
         candidate(
@@ -152,10 +153,11 @@ def test_expected_ttft_is_the_formula(fleet: list[Worker], rate: float, decode_s
         )
         for w in fleet
     ]
-    alpha = min(40, 1.5 + 4 * min(w.pend for w in fleet) / rate)
+    alpha = min(40, min(5.5, 1 + 0.5 * busy / max(1 - busy, 1e-9)) + 4 * min(w.pend for w in fleet) / rate)
     holder = max(fleet, key=lambda w: w.overlap)
     shared = min(holder.shared, holder.known) * 100
-    for cost, w in zip(POLICY.costs(request(prefill_rate=rate, decode_s=decode_s), views), fleet, strict=True):
+    asked = request(prefill_rate=rate, decode_s=decode_s, busy=busy)
+    for cost, w in zip(POLICY.costs(asked, views), fleet, strict=True):
         excess = 0 if w.capacity is None else max(0, w.kv - 0.8 * w.capacity)
         private = max(0, holder.overlap - max(w.overlap, shared))
         missing = holder.overlap - w.overlap

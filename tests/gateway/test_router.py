@@ -198,6 +198,20 @@ def test_round_robin_and_least_load_end_to_end() -> None:
     assert send(to, prompt("same")).worker == routes[0].worker
 
 
+def test_a_busy_fleet_keeps_prompts_at_home() -> None:
+    """The same queue that sends a prompt elsewhere in an idle fleet does not when all have had queues for long."""
+
+    def moves(busy: float) -> bool:
+        to = router("a", "b")
+        holder = serve(to, prompt("p")).worker
+        to._means.busy = busy
+        send(to, prompt("queue", 1, 2), 10.0, candidates={holder})
+        return send(to, prompt("p", "q"), 10.0).worker != holder
+
+    assert moves(0.1)
+    assert not moves(0.9)
+
+
 # Workers come, go and forget
 
 
