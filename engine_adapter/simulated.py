@@ -193,8 +193,9 @@ async def _not_found(_: web.Request) -> web.Response:
     return json_response({"detail": "Not Found"}, status=404)
 
 
-async def _serve(options: EngineOptions) -> int:
-    engine = SimulatedEngine(options)
+async def serve(engine: SimulatedEngine) -> int:
+    """Run an engine until SIGTERM or SIGINT; the exit code: 2 when the port is taken."""
+    options = engine.options
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -212,7 +213,7 @@ async def _serve(options: EngineOptions) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM or SIGINT; the exit code."""
-    return uvloop.run(_serve(read_options(arguments)))
+    return uvloop.run(serve(SimulatedEngine(read_options(arguments))))
 
 
 if __name__ == "__main__":
