@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from prefix.ahead import messages_span
 from prefix.errors import BodyError
 from prefix.scan import MAX_DEPTH, Span, members, too_deep, value_end
 
@@ -29,8 +30,8 @@ _CHECKED_LATER = frozenset(("messages", "tools", "functions"))
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _VALUE = msgspec.json.Decoder()
-_KEY = re.compile(rb'[ \t\n\r]*("[^"\\]*(?:\\.[^"\\]*)*")[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
-_AFTER = re.compile(rb"[ \t\n\r]*[,}]")
+_KEY = re.compile(rb'[ \t\n\r]*[{,][ \t\n\r]*"[^"\\]*(?:\\.[^"\\]*)*"[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
+_LAST = re.compile(rb"[ \t\n\r]*\}[ \t\n\r]*\Z")
 
 
 class Body:
@@ -42,11 +43,13 @@ class Body:
 
     __slots__ = ("_values", "opaque", "raw", "spans")
 
-    def __init__(self, raw: bytes, spans: dict[str, Span], opaque: str | None) -> None:
+    def __init__(
+        self, raw: bytes, spans: dict[str, Span], opaque: str | None, values: dict[str, Any] | None = None
+    ) -> None:
         self.raw = raw
         self.spans = spans
         self.opaque = opaque
-        self._values: dict[str, Any] = {}
+        self._values = {} if values is None else values
 
     def slice(self, name: str) -> bytes | None:
         """The raw bytes of a member's value, or None when there is no such member."""
@@ -91,10 +94,25 @@ def parse_body(raw: bytes) -> Body:
     Raises BodyError: `invalid_utf8`, `invalid_json`, `not_an_object`, `too_deep`, `duplicate_key` (of a control
     key), each with the byte offset where it is known.
     """
-    if not raw.isascii():
+    cut = messages_span(raw)
+    if cut is not None:
+        try:
+            messages = _VALUE.decode(memoryview(raw)[cut.start : cut.end])  # refuses invalid UTF-8, too
+        except (msgspec.DecodeError, RecursionError, ValueError):
+            pass
+        else:
+            _check_depth(messages, cut.start)
+            rest = b"%b0%b" % (raw[: cut.start], raw[cut.end :])
+            return _split(raw, rest, cut, {"messages": messages})
+    return _split(raw, raw, None, {})
+
+
+def _split(raw: bytes, rest: bytes, cut: Span | None, values: dict[str, Any]) -> Body:
+    """rest: the body with a 0 where `cut`, which is parsed already, was cut out."""
+    if not rest.isascii():
         _check_utf8(raw)
     try:
-        decoded = _MEMBERS.decode(raw)
+        decoded = _MEMBERS.decode(rest)
     except msgspec.ValidationError:
         raise _not_an_object() from None
     except RecursionError:
@@ -102,28 +120,36 @@ def parse_body(raw: bytes) -> Body:
         raise too_deep(0) from None
     except msgspec.DecodeError:
         return _lenient(raw)
-    spans = _walk(raw, decoded)
-    return Body(raw, spans, None) if spans is not None else _with_duplicates(raw, None)
+    spans = _walk(raw, decoded, cut)
+    return _with_duplicates(raw, None) if spans is None else Body(raw, spans, None, values)
 
 
-def _walk(raw: bytes, decoded: dict[str, msgspec.Raw]) -> dict[str, Span] | None:
-    """The spans of the members, or None when a key occurs twice (then the lengths do not fit)."""
+def _walk(raw: bytes, decoded: dict[str, msgspec.Raw], cut: Span | None) -> dict[str, Span] | None:
+    """The spans of the members, or None when a key occurs twice.
+
+    No two JSON values begin alike and end in different places, so as long as each value stands where the one before
+    it ends, these are the members in the order of the wire; and if they are all, the object ends behind the last.
+    """
     spans: dict[str, Span] = {}
-    at = raw.index(b"{") + 1
-    while (key := _KEY.match(raw, at)) is not None:
-        literal = key[1]
-        name = json.loads(literal) if b"\\" in literal else literal[1:-1].decode()
-        value = memoryview(decoded[name])  # a view: copying what is long costs more than reading it
-        start = key.end()
-        end = start + value.nbytes
-        after = _AFTER.match(raw, end)
-        if name in spans or after is None or not raw.startswith(value, start):
+    at = raw.index(b"{")
+    if not decoded:
+        return spans
+    for name, value in decoded.items():
+        key = _KEY.match(raw, at)
+        if key is None:
             return None
-        if value.nbytes > 2 * MAX_DEPTH and name not in _CHECKED_LATER and raw[start] in b"[{":
+        start = key.end()
+        if cut is not None and start == cut.start:
+            at = cut.end
+            spans[name] = cut
+            continue
+        if not raw.startswith(value, start):
+            return None
+        at = start + len(memoryview(value))
+        if at - start > 2 * MAX_DEPTH and name not in _CHECKED_LATER and raw[start] in b"[{":
             value_end(raw, start, depth=1)
-        spans[name] = Span(start, end)
-        at = after.end()
-    return spans
+        spans[name] = Span(start, at)
+    return spans if _LAST.match(raw, at) is not None else None
 
 
 def _with_duplicates(raw: bytes, opaque: str | None) -> Body:
@@ -178,8 +204,9 @@ def _check_depth(value: Any, offset: int) -> None:
         depth += 1  # the body itself is the first level
         if depth > MAX_DEPTH:
             raise too_deep(offset)
-        deeper: list[Any] = []
-        for container in level:
-            children = container.values() if type(container) is dict else container
-            deeper += [child for child in children if type(child) in (dict, list)]
-        level = deeper
+        level = [
+            child
+            for container in level
+            for child in (container.values() if type(container) is dict else container)
+            if type(child) is dict or type(child) is list
+        ]
