@@ -96,9 +96,6 @@ def new_key() -> tuple[str, str]:
 
 
 def _object(body: Body, name: str) -> dict[str, Any]:
-    span = body.spans.get(name)
-    if span is None or body.raw[span.start : span.start + 1] != b"{":
-        return {}
     value = body.value(name)
     return value if type(value) is dict else {}
 

@@ -75,7 +75,7 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
     adds to the namespace. Raises BodyError `invalid_type` with the JSON pointer when a field the prompt is made
     of has the wrong type.
     """
-    if "messages" in body.spans:
+    if "messages" in body:
         choice, named = _tool_choice(body)
         shown = () if tools is None or choice == "none" else cache.views(tools)
         parts = [view for name, view in shown if named is None or name == named]
@@ -86,7 +86,7 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
             _append_message(parts, message, place)
         text = b"".join(parts)
         return View(_seed(body, "chat", choice, salt), text, len(text) if stable is None else stable, None)
-    key = next((key for key in ("prompt", "text", "input_ids") if key in body.spans), None)
+    key = next((key for key in ("prompt", "text", "input_ids") if key in body), None)
     text, tokens = _plain(body.value(key), f"/{key}") if key else (b"", None)
     return View(_seed(body, "text", "", salt), text, 0, tokens)
 
@@ -96,7 +96,7 @@ def _seed(body: Body, kind: str, choice: str, salt: str) -> int:
     fields: list[Any] = [kind, choice, salt]
     fields += [body.value(key) for key in ("model", "lora_path", "cache_salt", "extra_key", "reasoning_effort")]
     for key in ("chat_template_kwargs", "chat_template"):
-        if key in body.spans:
+        if key in body:
             fields += (key, json.dumps(body.value(key), sort_keys=True))
     return xxhash.xxh3_64_intdigest(_encode_any(fields))
 
@@ -161,7 +161,7 @@ def _arguments(arguments: Any) -> bytes:
 
 def _tool_choice(body: Body) -> tuple[str, str | None]:
     """The class of tool_choice (what it does to the rendered tools) and the named tool, if one is named."""
-    choice = body.value("tool_choice") if "tool_choice" in body.spans else body.value("function_call")
+    choice = body.value("tool_choice") if "tool_choice" in body else body.value("function_call")
     if choice == "none":
         return "none", None
     if type(choice) is dict:
