@@ -7,7 +7,8 @@ accept too: such a body is `opaque`, it can be read and forwarded but is never r
 """
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -25,6 +26,7 @@ CONTROL_KEYS = frozenset(
 )
 """Top-level keys the gateway reads or writes: a duplicate of one of these is refused (two readers, two truths)."""
 
+T = TypeVar("T")
 _MESSAGES = msgspec.json.Decoder()
 _NONE_KEPT = Frames(limit_bytes=0)
 
@@ -54,7 +56,10 @@ class Body:
     def spans(self) -> dict[str, Span]:
         """Member name (unescaped) -> Span of its value in `raw`; of duplicates the last."""
         if self._spans is None:
-            self._spans = {name: self._placed(span) for name, span in self.frame.spans.items()}
+            self._spans = {
+                name: Span(start + self._behind(start), end + self._behind(end))
+                for name, (start, end) in self.frame.spans.items()
+            }
         return self._spans
 
     def __contains__(self, name: str) -> bool:
@@ -73,16 +78,24 @@ class Body:
         try:
             return self.frame.value(name)
         except BodyError as error:
-            error.offset = self.spans[name].start
-            raise
+            raise self._placed(error) from None
 
-    def _placed(self, span: Span) -> Span:
-        """Where a span of the frame lies in the body."""
+    def once(self, read: Callable[[Frame], T]) -> T:
+        """What `read` makes of the frame, made once for all bodies that share it. Raises what `read` raises."""
+        try:
+            return self.frame.once(read)
+        except BodyError as error:
+            raise self._placed(error) from None
+
+    def _behind(self, offset: int) -> int:
+        """How far a place of the frame lies further back in the body."""
         cut = self._cut
-        if cut is None or span.start < cut.start:
-            return span
-        behind = cut.end - cut.start - 1
-        return cut if span.start == cut.start else Span(span.start + behind, span.end + behind)
+        return 0 if cut is None or offset <= cut.start else cut.end - cut.start - 1
+
+    def _placed(self, error: BodyError) -> BodyError:
+        if error.offset is not None:
+            error.offset += self._behind(error.offset)
+        return error
 
 
 def parse_body(raw: bytes, frames: Frames = _NONE_KEPT) -> Body:

@@ -23,6 +23,7 @@ import xxhash
 
 from prefix.body import Body
 from prefix.errors import BodyError
+from prefix.frame import Frame
 from prefix.scan import value_end
 from prefix.system import SYSTEM_ROLES
 
@@ -76,7 +77,7 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
     of has the wrong type.
     """
     if "messages" in body:
-        choice, named = _tool_choice(body)
+        seed, choice, named = body.once(_chat_front)
         shown = () if tools is None or choice == "none" else cache.views(tools)
         parts = [view for name, view in shown if named is None or name == named]
         stable: int | None = None
@@ -85,15 +86,25 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
                 stable = sum(map(len, parts))
             _append_message(parts, message, place)
         text = b"".join(parts)
-        return View(_seed(body, "chat", choice, salt), text, len(text) if stable is None else stable, None)
+        return View(_salted(seed, salt), text, len(text) if stable is None else stable, None)
     key = next((key for key in ("prompt", "text", "input_ids") if key in body), None)
     text, tokens = _plain(body.value(key), f"/{key}") if key else (b"", None)
-    return View(_seed(body, "text", "", salt), text, 0, tokens)
+    return View(_salted(_seed(body.frame, "text", ""), salt), text, 0, tokens)
 
 
-def _seed(body: Body, kind: str, choice: str, salt: str) -> int:
+def _chat_front(frame: Frame) -> tuple[int, str, str | None]:
+    """The seed of a chat, the class of its tool_choice, and the tool that it names."""
+    choice, named = _tool_choice(frame)
+    return _seed(frame, "chat", choice), choice, named
+
+
+def _salted(seed: int, salt: str) -> int:
+    return xxhash.xxh3_64_intdigest(_text(salt), seed) if salt else seed
+
+
+def _seed(body: Frame, kind: str, choice: str) -> int:
     """Tagged and length-prefixed by JSON itself: fields of different name or extent can never meet."""
-    fields: list[Any] = [kind, choice, salt]
+    fields: list[Any] = [kind, choice]
     fields += [body.value(key) for key in ("model", "lora_path", "cache_salt", "extra_key", "reasoning_effort")]
     for key in ("chat_template_kwargs", "chat_template"):
         if key in body:
@@ -159,7 +170,7 @@ def _arguments(arguments: Any) -> bytes:
         return _text(arguments)
 
 
-def _tool_choice(body: Body) -> tuple[str, str | None]:
+def _tool_choice(body: Frame) -> tuple[str, str | None]:
     """The class of tool_choice (what it does to the rendered tools) and the named tool, if one is named."""
     choice = body.value("tool_choice") if "tool_choice" in body else body.value("function_call")
     if choice == "none":
