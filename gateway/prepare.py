@@ -145,7 +145,7 @@ def _check_fields(path: str, body: Body) -> None:
         return
     field = PROMPT_FIELDS[path]
     for name in ("model", field):
-        if name is not None and body.slice(name) in (None, b"null"):
+        if name is not None and (name not in body or body.value(name) is None):
             raise Refusal("missing_field", f"{name} is required", param=f"/{name}")
     if field == "messages" and body.value(field) == []:
         raise Refusal("empty_messages", param="/messages")

@@ -26,7 +26,12 @@ _CHECKED_LATER = frozenset(("messages", "tools", "functions"))
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _VALUE = msgspec.json.Decoder()
-_KEY = re.compile(rb'[ \t\n\r]*[{,][ \t\n\r]*"[^"\\]*(?:\\.[^"\\]*)*"[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
+_KEY = re.compile(
+    rb'[ \t\n\r]*[{,][ \t\n\r]*"[^"\\]*(?:\\.[^"\\]*)*"[ \t\n\r]*:[ \t\n\r]*'
+    rb'(?:("[^"\\]{0,64}"|[-+.\w]{1,32})(?=[ \t\n\r]*[,}]))?',
+    re.DOTALL,
+)
+"""A key, and its value when that is short and simple."""
 _LAST = re.compile(rb"[ \t\n\r]*\}[ \t\n\r]*\Z")
 _UNREAD = object()
 
@@ -146,7 +151,7 @@ def split_members(raw: bytes) -> Frame | None:
 def _walk(raw: bytes, decoded: dict[str, msgspec.Raw]) -> dict[str, Span] | None:
     """The spans of the members, or None when a key occurs twice.
 
-    No two JSON values begin alike and end in different places. So as long as each value stands where the one before
+    No two JSON values begin alike and end in different places. So as long as each member stands where the one before
     it ends, these are the members in the order of the wire; and if they are all, the object ends behind the last.
     """
     spans: dict[str, Span] = {}
@@ -157,12 +162,14 @@ def _walk(raw: bytes, decoded: dict[str, msgspec.Raw]) -> dict[str, Span] | None
         key = _KEY.match(raw, at)
         if key is None:
             return None
-        start = key.end()
-        if not raw.startswith(value, start):
-            return None
-        at = start + len(memoryview(value))
-        if at - start > 2 * MAX_DEPTH and name not in _CHECKED_LATER and raw[start] in b"[{":
-            value_end(raw, start, depth=1)
+        start, at = key.span(1)
+        if start < 0:
+            start = key.end()
+            if not raw.startswith(value, start):
+                return None
+            at = start + len(memoryview(value))
+            if at - start > 2 * MAX_DEPTH and name not in _CHECKED_LATER and raw[start] in b"[{":
+                value_end(raw, start, depth=1)
         spans[name] = Span(start, at)
     return spans if _LAST.match(raw, at) is not None else None
 

@@ -104,8 +104,8 @@ def _salted(seed: int, salt: str) -> int:
 
 def _seed(body: Frame, kind: str, choice: str) -> int:
     """Tagged and length-prefixed by JSON itself: fields of different name or extent can never meet."""
-    fields: list[Any] = [kind, choice]
-    fields += [body.value(key) for key in ("model", "lora_path", "cache_salt", "extra_key", "reasoning_effort")]
+    names = ("model", "lora_path", "cache_salt", "extra_key", "reasoning_effort")
+    fields: list[Any] = [kind, choice, *(body.value(key) if key in body else None for key in names)]
     for key in ("chat_template_kwargs", "chat_template"):
         if key in body:
             fields += (key, json.dumps(body.value(key), sort_keys=True))
