@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from gateway.config import DEFAULT_ROUTE, Config, CustomerConfig
 from gateway.errors import Refusal
 from prefix.body import Body
+from prefix.frame import Frame
 
 ANONYMOUS = "anonymous"
 PREFIX = b"x-prefixgate-"
@@ -38,6 +39,15 @@ class Identity(NamedTuple):
 
     customer: str
     route: str
+    prompt_version: str | None
+    session: str | None
+
+
+class _Stated(NamedTuple):
+    """What a body says of these itself."""
+
+    customer: str | None
+    route: str | None
     prompt_version: str | None
     session: str | None
 
@@ -75,15 +85,24 @@ class KeyRing:
 
 def identify(caller: Caller, headers: Mapping[bytes, bytes], body: Body, config: Config) -> Identity:
     """The identity of one request. headers: lower-case names of the request's x-prefixgate-* headers."""
+    stated = body.once(_stated)
     given = headers if caller.trusted else {}
-    metadata = _object(body, "metadata")
-    prompt = _object(body, "prompt")
-    route = _header(given, b"route") or (caller.config and caller.config.route) or _text(metadata.get("route"))
-    version = _header(given, b"prompt-version") or _text(metadata.get("prompt_version")) or _prompt_id(prompt)
-    customer = caller.customer or _header(given, b"customer") or _text(metadata.get("customer"))
-    session = _header(given, b"session") or _text(body.value("prompt_cache_key"))
+    route = _header(given, b"route") or (caller.config and caller.config.route) or stated.route
+    version = _header(given, b"prompt-version") or stated.prompt_version
+    customer = caller.customer or _header(given, b"customer") or stated.customer
+    session = _header(given, b"session") or stated.session
     known = route if route in config.routes else DEFAULT_ROUTE
     return Identity(customer or ANONYMOUS, known or DEFAULT_ROUTE, version, session)
+
+
+def _stated(body: Frame) -> _Stated:
+    metadata = _object(body, "metadata")
+    return _Stated(
+        _text(metadata.get("customer")),
+        _text(metadata.get("route")),
+        _text(metadata.get("prompt_version")) or _prompt_id(_object(body, "prompt")),
+        _text(body.value("prompt_cache_key")),
+    )
 
 
 def new_key() -> tuple[str, str]:
@@ -95,16 +114,14 @@ def new_key() -> tuple[str, str]:
     return key, "sha256:" + hashlib.sha256(key.encode()).hexdigest()
 
 
-def _object(body: Body, name: str) -> dict[str, Any]:
-    span = body.spans.get(name)
-    if span is None or body.raw[span.start : span.start + 1] != b"{":
-        return {}
+def _object(body: Frame, name: str) -> dict[str, Any]:
     value = body.value(name)
     return value if type(value) is dict else {}
 
 
 def _header(headers: Mapping[bytes, bytes], name: bytes) -> str | None:
-    return _text(headers.get(PREFIX + name, b"").decode("latin-1"))
+    value = headers.get(PREFIX + name) if headers else None
+    return None if value is None else _text(value.decode("latin-1"))
 
 
 def _text(value: Any) -> str | None:

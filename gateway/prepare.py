@@ -15,6 +15,7 @@ from prefix.blocks import BLOCK_BYTES, block_hashes
 from prefix.body import Body, parse_body
 from prefix.canonical import RULES, TOOL_KEYS, ToolCache, rewrite
 from prefix.errors import BodyError
+from prefix.frame import Frames
 from prefix.hoist import HoistReport
 from prefix.members import member_edits
 from prefix.popularity import Popularity
@@ -69,6 +70,7 @@ class Preparer:
 
     def __init__(self, models: Models) -> None:
         self._models = models
+        self._frames = Frames()
         self._tools = ToolCache()
         self._views = ToolViews()
         self._versions = PromptVersions()
@@ -82,7 +84,7 @@ class Preparer:
         Raises Refusal for a body no engine can accept, a missing field, or an unknown model.
         """
         try:
-            body = parse_body(raw)
+            body = parse_body(raw, self._frames)
             _check_fields(path, body)
             identity = identify(caller, own, body, config)
             route = config.routes.get(identity.route)
@@ -133,9 +135,8 @@ class Preparer:
 
 def _tools(body: Body, replacements: Mapping[Span, bytes]) -> bytes | None:
     for key in TOOL_KEYS:
-        span = body.spans.get(key)
-        if span is not None:
-            return replacements.get(span) or body.raw[span.start : span.end]
+        if key in body:
+            return (replacements and replacements.get(body.spans[key])) or body.slice(key)
     return None
 
 
@@ -144,7 +145,7 @@ def _check_fields(path: str, body: Body) -> None:
         return
     field = PROMPT_FIELDS[path]
     for name in ("model", field):
-        if name is not None and body.slice(name) in (None, b"null"):
+        if name is not None and (name not in body or body.value(name) is None):
             raise Refusal("missing_field", f"{name} is required", param=f"/{name}")
     if field == "messages" and body.value(field) == []:
         raise Refusal("empty_messages", param="/messages")

@@ -76,7 +76,7 @@ def _with_additions(raw: bytes, kind: str) -> tuple[bytes, tuple[Change, ...]]:
     if engine is None:
         raise ConfigError(f"unknown engine {kind!r}: use one of {', '.join(_ENGINES)}")
     body = parse_body(raw)
-    path = next((path for member, path in _PATHS.items() if member in body.spans), "/generate")
+    path = next((path for member, path in _PATHS.items() if member in body), "/generate")
     stream, options = body.slice("stream"), body.slice("stream_options")
     members = engine.additions(path, stream=stream, stream_options=options).members
     return splice(raw, member_edits(body, members)), tuple(Change(f"/{name}", "engine") for name in members)

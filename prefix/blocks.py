@@ -5,6 +5,10 @@ first one under the view's seed, which holds the namespace. Full blocks only, as
 Memory is 8 bytes a block in an index, and no prompt text is kept.
 """
 
+from collections.abc import Callable
+from functools import lru_cache
+from struct import Struct
+
 import xxhash
 
 _hash = xxhash.xxh3_64_intdigest
@@ -15,9 +19,11 @@ BLOCK_BYTES = 512
 
 def block_hashes(text: bytes, seed: int, block_bytes: int = BLOCK_BYTES) -> list[int]:
     """The chained hashes of the full blocks of `text`: len(text) // block_bytes integers of 64 bits."""
-    hashes: list[int] = []
     chain = seed
-    for start in range(0, len(text) - block_bytes + 1, block_bytes):
-        chain = _hash(text[start : start + block_bytes], chain)
-        hashes.append(chain)
-    return hashes
+    return [chain := _hash(block, chain) for block in _cutter(len(text) // block_bytes, block_bytes)(text)]
+
+
+@lru_cache(maxsize=1024)
+def _cutter(count: int, size: int) -> Callable[[bytes], tuple[bytes, ...]]:
+    """Cuts a text into that many blocks in one call."""
+    return Struct(f"{size}s" * count).unpack_from

@@ -1,19 +1,21 @@
 """A request body as its top-level members: names, and the bytes of each value as the client wrote them.
 
-msgspec splits the object in C and keeps every value as a raw slice. It silently keeps the last of duplicate
-keys and lets invalid UTF-8 and deep nesting pass, so those three are checked here. What Python's `json` accepts
-and msgspec does not (NaN, Infinity, lone surrogates) some engine may accept too: such a body is `opaque`, it can
-be read and forwarded but is never rewritten.
+The messages of a chat body are its longest member. Where they lie is guessed (prefix.ahead), so they are read once:
+parsed, and cut out of what is split (prefix.frame). Any other body is split whole, and whatever is wrong with a body
+is found there. What Python's `json` accepts and msgspec does not (NaN, Infinity, lone surrogates) some engine may
+accept too: such a body is `opaque`, it can be read and forwarded but is never rewritten.
 """
 
 import json
-import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
 
+from prefix.ahead import messages_span
 from prefix.errors import BodyError
-from prefix.scan import MAX_DEPTH, Span, members, too_deep, value_end
+from prefix.frame import Frame, Frames, check_depth, split_members
+from prefix.scan import Span, members, too_deep, value_end
 
 CONTROL_KEYS = frozenset(
     "model messages prompt text input_ids input instructions system tools functions tool_choice function_call "
@@ -24,77 +26,91 @@ CONTROL_KEYS = frozenset(
 )
 """Top-level keys the gateway reads or writes: a duplicate of one of these is refused (two readers, two truths)."""
 
-_CHECKED_LATER = frozenset(("messages", "tools", "functions"))
-"""Members whose depth is checked where they are parsed: once per distinct tools array, not once per request."""
-
-_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_VALUE = msgspec.json.Decoder()
-_KEY = re.compile(rb'[ \t\n\r]*("[^"\\]*(?:\\.[^"\\]*)*")[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
-_AFTER = re.compile(rb"[ \t\n\r]*[,}]")
+T = TypeVar("T")
+_MESSAGES = msgspec.json.Decoder()
+_NONE_KEPT = Frames(limit_bytes=0)
 
 
 class Body:
     """A JSON object as raw top-level slices.
 
-    raw: the client's bytes. spans: member name (unescaped) -> Span of its value in `raw`; of duplicates the last.
-    opaque: why the body must not be rewritten ("not_strict_json"), or None.
+    raw: the client's bytes. frame: its members; with `messages` cut out, all but those, and other bodies may share
+    it.
     """
 
-    __slots__ = ("_values", "opaque", "raw", "spans")
+    __slots__ = ("_cut", "_messages", "_spans", "frame", "raw")
 
-    def __init__(self, raw: bytes, spans: dict[str, Span], opaque: str | None) -> None:
+    def __init__(self, raw: bytes, frame: Frame, cut: Span | None = None, messages: Any = None) -> None:
         self.raw = raw
-        self.spans = spans
-        self.opaque = opaque
-        self._values: dict[str, Any] = {}
+        self.frame = frame
+        self._cut = cut
+        self._messages = messages
+        self._spans: dict[str, Span] | None = None if cut else frame.spans
+
+    @property
+    def opaque(self) -> str | None:
+        """Why the body must not be rewritten ("not_strict_json"), or None."""
+        return self.frame.opaque
+
+    @property
+    def spans(self) -> dict[str, Span]:
+        """Member name (unescaped) -> Span of its value in `raw`; of duplicates the last."""
+        if self._spans is None:
+            self._spans = {
+                name: Span(start + self._behind(start), end + self._behind(end))
+                for name, (start, end) in self.frame.spans.items()
+            }
+        return self._spans
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.frame.spans
 
     def slice(self, name: str) -> bytes | None:
         """The raw bytes of a member's value, or None when there is no such member."""
-        span = self.spans.get(name)
-        return None if span is None else self.raw[span.start : span.end]
+        if name == "messages" and self._cut is not None:
+            return self.raw[self._cut.start : self._cut.end]
+        return self.frame.slice(name)
 
     def value(self, name: str) -> Any:
-        """The parsed value of a member (None when absent), parsed once.
-
-        Integers of more than 64 bits come as Python ints, other numbers as floats; nothing is written back
-        from these values.
-        """
-        if name not in self._values:
-            self._values[name] = self._parse(name)
-        return self._values[name]
-
-    def _parse(self, name: str) -> Any:
-        span = self.spans.get(name)
-        if span is None:
-            return None
+        """The parsed value of a member (None when absent), as `Frame.value` has it. Raises BodyError."""
+        if name == "messages" and self._cut is not None:
+            return self._messages
         try:
-            value = self._decode(memoryview(self.raw)[span.start : span.end])
-        except ValueError:  # Python reads integers of up to 4,300 digits
-            message = f"a number in {name!r} has more digits than can be read"
-            raise BodyError("invalid_type", message, pointer=f"/{name}", offset=span.start) from None
-        if type(value) in (dict, list):
-            _check_depth(value, span.start)
-        return value
+            return self.frame.value(name)
+        except BodyError as error:
+            raise self._placed(error) from None
 
-    def _decode(self, raw: memoryview) -> Any:
-        if self.opaque is None:
-            try:
-                return _VALUE.decode(raw)
-            except msgspec.DecodeError:  # an exponent no double can hold: JSON all the same
-                pass
-        return json.loads(bytes(raw))
+    def once(self, read: Callable[[Frame], T]) -> T:
+        """What `read` makes of the frame, made once for all bodies that share it. Raises what `read` raises."""
+        try:
+            return self.frame.once(read)
+        except BodyError as error:
+            raise self._placed(error) from None
+
+    def _behind(self, offset: int) -> int:
+        """How far a place of the frame lies further back in the body."""
+        cut = self._cut
+        return 0 if cut is None or offset <= cut.start else cut.end - cut.start - 1
+
+    def _placed(self, error: BodyError) -> BodyError:
+        if error.offset is not None:
+            error.offset += self._behind(error.offset)
+        return error
 
 
-def parse_body(raw: bytes) -> Body:
-    """Split a request body into its top-level members.
+def parse_body(raw: bytes, frames: Frames = _NONE_KEPT) -> Body:
+    """Split a request body into its top-level members. frames: what is known of former bodies.
 
     Raises BodyError: `invalid_utf8`, `invalid_json`, `not_an_object`, `too_deep`, `duplicate_key` (of a control
     key), each with the byte offset where it is known.
     """
-    if not raw.isascii():
-        _check_utf8(raw)
+    body = _read_ahead(raw, frames)
+    if body is not None:
+        return body
     try:
-        decoded = _MEMBERS.decode(raw)
+        frame = split_members(raw)
+    except UnicodeDecodeError as error:
+        raise BodyError("invalid_utf8", f"the body is not UTF-8 at byte {error.start}", offset=error.start) from None
     except msgspec.ValidationError:
         raise _not_an_object() from None
     except RecursionError:
@@ -102,28 +118,22 @@ def parse_body(raw: bytes) -> Body:
         raise too_deep(0) from None
     except msgspec.DecodeError:
         return _lenient(raw)
-    spans = _walk(raw, decoded)
-    return Body(raw, spans, None) if spans is not None else _with_duplicates(raw, None)
+    return _with_duplicates(raw, None) if frame is None else Body(raw, frame)
 
 
-def _walk(raw: bytes, decoded: dict[str, msgspec.Raw]) -> dict[str, Span] | None:
-    """The spans of the members, or None when a key occurs twice (then the lengths do not fit)."""
-    spans: dict[str, Span] = {}
-    at = raw.index(b"{") + 1
-    while (key := _KEY.match(raw, at)) is not None:
-        literal = key[1]
-        name = json.loads(literal) if b"\\" in literal else literal[1:-1].decode()
-        value = memoryview(decoded[name])  # a view: copying what is long costs more than reading it
-        start = key.end()
-        end = start + value.nbytes
-        after = _AFTER.match(raw, end)
-        if name in spans or after is None or not raw.startswith(value, start):
-            return None
-        if value.nbytes > 2 * MAX_DEPTH and name not in _CHECKED_LATER and raw[start] in b"[{":
-            value_end(raw, start, depth=1)
-        spans[name] = Span(start, end)
-        at = after.end()
-    return spans
+def _read_ahead(raw: bytes, frames: Frames) -> Body | None:
+    """A chat body with the place of its messages guessed; None when that fails or anything else is out of order."""
+    cut = messages_span(raw)
+    if cut is None:
+        return None
+    rest = b"%b0%b" % (raw[: cut.start], raw[cut.end :])
+    try:
+        messages = _MESSAGES.decode(memoryview(raw)[cut.start : cut.end])  # refuses bytes that are not UTF-8, too
+        check_depth(messages, cut.start)
+        frame = frames.frame(rest)
+    except (ValueError, RecursionError, BodyError):
+        return None
+    return None if frame is None else Body(raw, frame, cut, messages)
 
 
 def _with_duplicates(raw: bytes, opaque: str | None) -> Body:
@@ -137,7 +147,7 @@ def _with_duplicates(raw: bytes, opaque: str | None) -> Body:
                 offset=member.key_start,
             )
         spans[member.name] = member.value
-    return Body(raw, spans, opaque)
+    return Body(raw, Frame(raw, spans, opaque))
 
 
 def _lenient(raw: bytes) -> Body:
@@ -156,30 +166,9 @@ def _lenient(raw: bytes) -> Body:
         raise BodyError("invalid_json", "a number has more digits than can be read") from None
     if not isinstance(accepted, dict):
         raise _not_an_object()
-    _check_depth(accepted, 0)
+    check_depth(accepted, 0)
     return _with_duplicates(raw, "not_strict_json")
 
 
 def _not_an_object() -> BodyError:
     return BodyError("not_an_object", "the body must be a JSON object", offset=0)
-
-
-def _check_utf8(raw: bytes) -> None:
-    try:
-        raw.decode()
-    except UnicodeDecodeError as error:
-        raise BodyError("invalid_utf8", f"the body is not UTF-8 at byte {error.start}", offset=error.start) from None
-
-
-def _check_depth(value: Any, offset: int) -> None:
-    """Level by level, so that the check itself cannot overflow the stack."""
-    level, depth = [value], 1
-    while level:
-        depth += 1  # the body itself is the first level
-        if depth > MAX_DEPTH:
-            raise too_deep(offset)
-        deeper: list[Any] = []
-        for container in level:
-            children = container.values() if type(container) is dict else container
-            deeper += [child for child in children if type(child) in (dict, list)]
-        level = deeper

@@ -190,12 +190,12 @@ def canonical_members(
     if body.opaque is not None:
         return replacements, changes
     for key in TOOL_KEYS:
-        span = body.spans.get(key)
-        if span is None or body.raw[span.start : span.start + 1] != b"[":
+        raw = body.slice(key)
+        if raw is None or not raw.startswith(b"["):
             continue
-        made = cache.array(body.raw[span.start : span.end], properties=properties, keep_marked=keep_marked)
+        made = cache.array(raw, properties=properties, keep_marked=keep_marked)
         if made.changes:
-            replacements[span] = made.raw
+            replacements[body.spans[key]] = made.raw
             changes += tuple(Change(f"/{key}{change.path}", change.kind) for change in made.changes)
     return replacements, changes
 

@@ -76,7 +76,7 @@ def leading_system(body: Body) -> list[tuple[Path, Mapping[str, Any]]]:
     key, items = turns(body)
     front = _FRONT.get(key)
     found: list[tuple[Path, Mapping[str, Any]]] = []
-    if front is not None and front in body.spans:
+    if front is not None and front in body:
         found.append(((front,), {"role": "system", "content": body.value(front)}))
     for place, item in enumerate(items):
         if type(item) is not dict or item.get("role") not in SYSTEM_ROLES:

@@ -104,9 +104,9 @@ def canonical_tools(body: Body, cache: ToolCache) -> Tools | None:
     """The tools of a body in canonical form, None when it has none."""
     replacements, _ = canonical_members(body, cache)
     for key in TOOL_KEYS:
-        span = body.spans.get(key)
-        if span is not None and body.raw[span.start : span.start + 1] == b"[":
-            return Tools(f"/{key}", replacements.get(span) or body.raw[span.start : span.end])
+        raw = body.slice(key)
+        if raw is not None and raw.startswith(b"["):
+            return Tools(f"/{key}", (replacements and replacements.get(body.spans[key])) or raw)
     return None
 
 
@@ -116,7 +116,7 @@ def _conversation(body: Body, start: int) -> tuple[tuple[Segment, ...], str]:
     if items or body.slice(key) == b"[]":
         rest = tuple(Segment(f"/{key}/{at}", _message_bytes(items[at])) for at in range(start, len(items)))
         return rest, f"/{key}/{len(items)}"
-    found = next((key for key in _PLAIN if key in body.spans), None)
+    found = next((key for key in _PLAIN if key in body), None)
     if found is None:
         return (), ""
     return (Segment(f"/{found}", _size(body.value(found))),), f"/{found}"

@@ -35,7 +35,7 @@ class SystemText(NamedTuple):
 def turns(body: Body) -> tuple[str, list[Any]]:
     """The member that holds the conversation, and its items: ("", []) when the body is no conversation."""
     for key in ("messages", "input"):
-        if key in body.spans:
+        if key in body:
             value = body.value(key)
             return key, value if type(value) is list else []
     return "", []
@@ -46,7 +46,7 @@ def system_texts(body: Body) -> list[SystemText]:
     key, items = turns(body)
     front = "system" if key == "messages" else "instructions"
     found: list[SystemText] = []
-    if key and front in body.spans:
+    if key and front in body:
         found += _texts((front,), body.value(front), leading=True)
     leading = True
     for place, item in enumerate(items):

@@ -23,6 +23,7 @@ import xxhash
 
 from prefix.body import Body
 from prefix.errors import BodyError
+from prefix.frame import Frame
 from prefix.scan import value_end
 from prefix.system import SYSTEM_ROLES
 
@@ -75,8 +76,8 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
     adds to the namespace. Raises BodyError `invalid_type` with the JSON pointer when a field the prompt is made
     of has the wrong type.
     """
-    if "messages" in body.spans:
-        choice, named = _tool_choice(body)
+    if "messages" in body:
+        seed, choice, named = body.once(_chat_front)
         shown = () if tools is None or choice == "none" else cache.views(tools)
         parts = [view for name, view in shown if named is None or name == named]
         stable: int | None = None
@@ -85,18 +86,28 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
                 stable = sum(map(len, parts))
             _append_message(parts, message, place)
         text = b"".join(parts)
-        return View(_seed(body, "chat", choice, salt), text, len(text) if stable is None else stable, None)
-    key = next((key for key in ("prompt", "text", "input_ids") if key in body.spans), None)
+        return View(_salted(seed, salt), text, len(text) if stable is None else stable, None)
+    key = next((key for key in ("prompt", "text", "input_ids") if key in body), None)
     text, tokens = _plain(body.value(key), f"/{key}") if key else (b"", None)
-    return View(_seed(body, "text", "", salt), text, 0, tokens)
+    return View(_salted(_seed(body.frame, "text", ""), salt), text, 0, tokens)
 
 
-def _seed(body: Body, kind: str, choice: str, salt: str) -> int:
+def _chat_front(frame: Frame) -> tuple[int, str, str | None]:
+    """The seed of a chat, the class of its tool_choice, and the tool that it names."""
+    choice, named = _tool_choice(frame)
+    return _seed(frame, "chat", choice), choice, named
+
+
+def _salted(seed: int, salt: str) -> int:
+    return xxhash.xxh3_64_intdigest(_text(salt), seed) if salt else seed
+
+
+def _seed(body: Frame, kind: str, choice: str) -> int:
     """Tagged and length-prefixed by JSON itself: fields of different name or extent can never meet."""
-    fields: list[Any] = [kind, choice, salt]
-    fields += [body.value(key) for key in ("model", "lora_path", "cache_salt", "extra_key", "reasoning_effort")]
+    names = ("model", "lora_path", "cache_salt", "extra_key", "reasoning_effort")
+    fields: list[Any] = [kind, choice, *(body.value(key) if key in body else None for key in names)]
     for key in ("chat_template_kwargs", "chat_template"):
-        if key in body.spans:
+        if key in body:
             fields += (key, json.dumps(body.value(key), sort_keys=True))
     return xxhash.xxh3_64_intdigest(_encode_any(fields))
 
@@ -159,9 +170,9 @@ def _arguments(arguments: Any) -> bytes:
         return _text(arguments)
 
 
-def _tool_choice(body: Body) -> tuple[str, str | None]:
+def _tool_choice(body: Frame) -> tuple[str, str | None]:
     """The class of tool_choice (what it does to the rendered tools) and the named tool, if one is named."""
-    choice = body.value("tool_choice") if "tool_choice" in body.spans else body.value("function_call")
+    choice = body.value("tool_choice") if "tool_choice" in body else body.value("function_call")
     if choice == "none":
         return "none", None
     if type(choice) is dict:
