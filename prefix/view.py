@@ -92,10 +92,11 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
             _append_message(parts, message, turns, place)
         text = b"".join(parts)
         return View(_seed(body, "chat", choice, salt), text, len(text) if stable is None else stable, None)
-    key = next((key for key in ("prompt", "text", "input_ids") if body.slice(key) not in (None, b"null")), None)
-    if key is None or (key == "prompt" and type(body.value(key)) is dict):  # a template that the engine keeps
+    key = next((key for key in ("prompt", "text", "input_ids") if key in body.spans), None)
+    prompt = body.value(key) if key else None
+    if key is None or (type(prompt) is dict and "id" in prompt):  # a template that the engine keeps
         return View(_seed(body, "none", "", salt), b"", 0, None)
-    text, tokens = _plain(body.value(key), f"/{key}")
+    text, tokens = _plain(prompt, f"/{key}")
     return View(_seed(body, "text", "", salt), text, 0, tokens)
 
 
