@@ -171,7 +171,7 @@ def _check(config: Config, where: str) -> None:
 def _check_paths(paths: Iterable[str], where: str) -> None:
     for path in paths:
         plain = path.removesuffix("/*")
-        if plain and not is_plain(plain):
+        if path != "/*" and not is_plain(plain):
             raise ConfigError(f"{where}: allow_paths: {path!r} must look like /v1/rerank or /v1/audio/*")
         if plain and not may_be_proxied(plain):
             raise ConfigError(

@@ -29,4 +29,5 @@ _OWN = frozenset(("api", "dashboard", "docs", "health", "metrics", "openapi.json
 def may_be_proxied(path: str) -> bool:
     """Whether a plain path neither manages an engine nor is the gateway's own."""
     segments = path.lower().strip("/").split("/")
-    return segments[0] not in _OWN and not any(map(_MANAGING.fullmatch, segments))
+    own = segments[0] in _OWN or segments[:2] == ["v1", "models"]
+    return not own and not any(map(_MANAGING.fullmatch, segments))
