@@ -4,6 +4,7 @@ One idea: an answer is a fold over whole events, later values over earlier ones,
 
 - `openai` (chat and completions): deltas per choice; usage on any event, null on most (cases 45, 47, 51);
   errors as `{"error": …}`, `{"object": "error"}` or `event: error`.
+- `responses` and `anthropic`: see answer_events.
 - `sglang` (/generate): each event repeats the text so far, or only adds to it with
   --incremental-streaming-output; `output_ids` shorter than `completion_tokens` tells. Counts are in `meta_info`,
   per choice (tokenizer_manager.py, http_server.py of SGLang 0.5.23).
@@ -28,7 +29,8 @@ class Choice:
 
 @dataclass(slots=True)
 class Answer:
-    """The fold's state. usages: raw usage objects, by choice where the engine reports them so (`by_choice`)."""
+    """The fold's state. usages: raw usage objects, by choice where the engine reports them so (`by_choice`).
+    id: what the answer can be asked for by later, where the API has that (Responses)."""
 
     keep_text: bool
     choices: dict[int, Choice] = field(default_factory=dict)
@@ -36,6 +38,7 @@ class Answer:
     by_choice: bool = False
     error: str | None = None
     done: bool = False
+    id: str | None = None
 
     def choice(self, index: object) -> Choice:
         known = self.choices.get(number := _number(index))
@@ -79,17 +82,17 @@ def read(answer: Answer, event: bytes, reader: Reader) -> None:
     name, data = events.parse(event)
     payload = events.decode(data) if data else None
     if name == b"error":
-        answer.error = answer.error or _message(payload) or data.decode(errors="replace") or "error event"
+        answer.error = answer.error or message_of(payload) or data.decode(errors="replace") or "error event"
     if isinstance(payload, dict):
-        if payload.get("error") or payload.get("object") == "error":
-            answer.error = answer.error or _message(payload) or "error event"
+        if payload.get("error") or "error" in (payload.get("object"), payload.get("type")):
+            answer.error = answer.error or message_of(payload) or "error event"
         reader(answer, payload)
     elif data.strip() == events.DONE:
         answer.done = True
 
 
-def _message(payload: object) -> str | None:
-    """What an error object says, in the spellings of OpenAI, SGLang and vLLM."""
+def message_of(payload: object) -> str | None:
+    """What an error object says, in the spellings of OpenAI, Anthropic, SGLang and vLLM."""
     inner = (payload.get("error") or payload) if isinstance(payload, dict) else payload
     text = inner.get("message") if isinstance(inner, dict) else inner
     return text if isinstance(text, str) else None
@@ -114,7 +117,13 @@ def read_openai(answer: Answer, payload: dict[str, Any]) -> None:
 
 
 def read_sglang(answer: Answer, payload: dict[str, Any]) -> None:
-    """An event of /generate; `index` is there when the request has several prompts or choices."""
+    """An event of /generate; `index` is there when the request has several prompts or choices.
+
+    SGLang's chat and completions speak OpenAI's dialect: their chunks are read as such.
+    """
+    if "choices" in payload:
+        read_openai(answer, payload)
+        return
     index = payload.get("index")
     answer.by_choice = answer.by_choice or index is not None
     meta = payload.get("meta_info")
@@ -131,7 +140,7 @@ def _finish(answer: Answer, choice: Choice, reason: object) -> None:
     """A reason is an object with a type; an abort with a status is the engine's error."""
     if isinstance(reason, dict):
         if reason.get("type") == "abort" and reason.get("status_code") is not None:
-            answer.error = answer.error or _message(reason) or "aborted"
+            answer.error = answer.error or message_of(reason) or "aborted"
         reason = reason.get("type")
     if isinstance(reason, str):
         choice.finish_reason = reason
@@ -146,6 +155,3 @@ def _add_text(choice: Choice, text: str, output_ids: object, completion_tokens: 
     if not choice.adds:
         choice.text.clear()
     choice.text.append(text)
-
-
-READERS: dict[str, Reader] = {"openai": read_openai, "sglang": read_sglang}

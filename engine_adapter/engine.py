@@ -154,6 +154,12 @@ class Engine(Protocol):
     @property
     def salt_member(self) -> str | None: ...
 
+    def speaks(self, path: str) -> bool:
+        """Whether this kind is known to have an API path. What it has not it answers itself, with 404."""
+
+    def lacks(self, status: int, answer: bytes) -> bool:
+        """Whether an error answer says that this engine, of whatever version, does not have the path."""
+
     def detects(self, info: bytes) -> bool:
         """Whether this answer at an info path is of this kind; never raises."""
 

@@ -13,6 +13,9 @@
 - With --enable-cache-report usage has `prompt_tokens_details.cached_tokens`, also when it is 0; without, the details
   are null. /generate always has `meta_info.cached_tokens`.
 - Any model name is answered, with status 200: the gateway has to refuse unknown ones.
+- It speaks Anthropic's messages (without a salt: the body has no field for one) and OpenAI's Responses; the latter
+  only where openai-harmony is installed (500 otherwise), and what it stores only with --enable-response-store.
+- /v1/responses and /generate always tell the cached count; /v1/messages leaves it out when it is 0.
 - An empty prompt kills the CPU engine where SGLang does not refuse it: `text` "" at /generate, and one "" or [] in a
   batch, also of /v1/completions. Refuse those before they are sent, and before a retry kills the next engine.
 """
@@ -27,6 +30,13 @@ from engine_adapter.engine import Additions, EngineInfo, EngineLoad, KvEvents
 from engine_adapter.usage_option import usage_option
 from prefix.errors import EngineError
 
+API_PATHS = frozenset(
+    {
+        *("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens"),
+        *("/v1/embeddings", "/generate"),
+    }
+)
+NO_SUCH_PATH = b'{"detail":"Not Found"}'
 USAGE_PATHS = frozenset({"/v1/chat/completions", "/v1/completions"})
 CLEARING_PATHS = (
     "/flush_cache|/update_weights_from_(?:disk|distributed|tensor|ipc)|/end_weight_update"
@@ -105,6 +115,12 @@ class SGLang:
     flush_path = "/flush_cache"
     keep_alive_s = 5.0
     salt_member = "cache_salt"
+
+    def speaks(self, path: str) -> bool:
+        return path in API_PATHS
+
+    def lacks(self, status: int, answer: bytes) -> bool:
+        return status == 404 and answer == NO_SUCH_PATH
 
     def detects(self, info: bytes) -> bool:
         try:

@@ -14,7 +14,7 @@ import contextlib
 import signal
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -24,7 +24,8 @@ from aiohttp import web
 
 from engine_adapter import simulated_status as status
 from engine_adapter.engine_model import EngineModel
-from engine_adapter.simulated_asks import Api
+from engine_adapter.simulated_apis import ResponseStore, count_tokens, embeddings
+from engine_adapter.simulated_asks import Api, Refusal
 from engine_adapter.simulated_driver import EngineDriver
 from engine_adapter.simulated_generation import Faults, Generation, json_response
 from engine_adapter.simulated_options import EngineOptions, read_options
@@ -68,6 +69,7 @@ class SimulatedEngine:
             faults=self.faults,
             cache_report=options.cache_report,
             stream_interval=options.stream_interval,
+            store=ResponseStore(options.response_store),
         )
 
     @property
@@ -114,6 +116,12 @@ class SimulatedEngine:
                 web.post("/v1/chat/completions", self._chat),
                 web.post("/v1/completions", self._completion),
                 web.post("/generate", self._generate),
+                web.post("/v1/responses", self._responses),
+                web.get("/v1/responses/{id}", self._stored),
+                web.post("/v1/responses/{id}/cancel", self._stored),
+                web.post("/v1/messages", self._messages),
+                web.post("/v1/messages/count_tokens", self._count_tokens),
+                web.post("/v1/embeddings", self._embeddings),
                 *(add("/flush_cache", self._flush) for add in both),
                 *(web.post(path, self._tokenize) for path in ("/tokenize", "/v1/tokenize")),
                 *(web.get(path, self._health) for path in ("/health", "/health_generate")),
@@ -136,6 +144,23 @@ class SimulatedEngine:
 
     async def _generate(self, http: web.Request) -> web.StreamResponse:
         return await self._generated(http, "generate")
+
+    async def _responses(self, http: web.Request) -> web.StreamResponse:
+        return await self._generated(http, "responses")
+
+    async def _messages(self, http: web.Request) -> web.StreamResponse:
+        return await self._generated(http, "messages")
+
+    async def _stored(self, http: web.Request) -> web.Response:
+        return _told(lambda: self._generation.store.get(http.match_info["id"]))
+
+    async def _count_tokens(self, http: web.Request) -> web.Response:
+        body = await http.read()
+        return _told(lambda: count_tokens(body))
+
+    async def _embeddings(self, http: web.Request) -> web.Response:
+        body = await http.read()
+        return _told(lambda: embeddings(body, enabled=self.options.embedding))
 
     async def _generated(self, http: web.Request, api: Api) -> web.StreamResponse:
         body = await http.read()
@@ -183,6 +208,13 @@ class SimulatedEngine:
     async def _metrics(self, _: web.Request) -> web.Response:
         text = status.metrics(self.options.model, self.scheduler, self.totals)
         return web.Response(text=text, content_type="text/plain", charset="utf-8")
+
+
+def _told(tell: Callable[[], object]) -> web.Response:
+    try:
+        return json_response(tell())
+    except Refusal as refusal:
+        return json_response(refusal.body, status=refusal.status)
 
 
 class _Tokenize(msgspec.Struct):

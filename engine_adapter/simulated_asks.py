@@ -3,20 +3,22 @@
 Error statuses, texts and shapes were taken from a running SGLang 0.5.23.
 """
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from engine_adapter.simulated_text import token_count
 from prefix.errors import EngineError
 
-Api: TypeAlias = Literal["chat", "completion", "generate"]
+Api: TypeAlias = Literal["chat", "completion", "generate", "responses", "messages"]
 
 
 class Refusal(EngineError):
     """A request that the engine answers with an error: HTTP status and JSON body."""
 
-    def __init__(self, api: Api, message: str, *, kind: str = "BadRequestError", status: int = 400) -> None:
+    def __init__(
+        self, api: Api, message: str, *, kind: str = "BadRequestError", status: int = 400, param: str | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.body: dict[str, Any] = {
@@ -28,6 +30,12 @@ class Refusal(EngineError):
         }
         if api == "generate" and kind == "BadRequestError":
             self.body = {"error": {"message": message}}
+        elif api == "responses":
+            named = "invalid_request_error" if kind == "BadRequestError" else kind
+            self.body = {"error": {"message": message, "type": named, "param": param, "code": status}}
+        elif api == "messages":
+            named = "invalid_request_error" if status < 500 else "api_error"
+            self.body = {"type": "error", "error": {"type": named, "message": message}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +57,10 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """One HTTP request, read: n answers to each prompt. batch: /generate answers with a list."""
+    """One HTTP request, read: n answers to each prompt. batch: /generate answers with a list.
+
+    request, history: of /v1/responses the body, which the answer repeats, and all items that led to it.
+    """
 
     api: Api
     model: str
@@ -59,6 +70,8 @@ class Ask:
     stream: bool
     include_usage: bool
     continuous_usage: bool
+    request: Mapping[str, Any] = field(default_factory=dict)
+    history: Sequence[Any] = ()
 
 
 def check_lengths(ask: Ask, context_tokens: int) -> None:

@@ -1,11 +1,12 @@
 """Request bodies of the simulated engine, read as SGLang 0.5.23 reads them.
 
-One idea: each API's body is a msgspec shape (unknown fields pass, as with the engine), and all three become one
-`Ask`. Extension field: `simulated_output_ids`, a list of token ids (with several prompts: a list of such lists),
-forces the output; max_tokens still cuts it.
+One idea: each API's body is a msgspec shape (unknown fields pass, as with the engine), and all become one `Ask`
+(Responses and Anthropic's messages in simulated_apis). Extension field: `simulated_output_ids`, a list of token ids
+(with several prompts: a list of such lists), forces the output; max_tokens still cuts it.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,7 +30,9 @@ class _Sampling(msgspec.Struct):
     ignore_eos: bool | None = False
 
 
-class _Common(msgspec.Struct, kw_only=True):
+class Common(msgspec.Struct, kw_only=True):
+    """What all bodies have."""
+
     model: str = "default"
     n: int | None = 1
     max_tokens: int | None = None
@@ -44,36 +47,37 @@ class _Common(msgspec.Struct, kw_only=True):
     simulated_output_ids: list[Any] | None = None
 
 
-class _Chat(_Common, kw_only=True):
+class _Chat(Common, kw_only=True):
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]] | None = None
     tool_choice: str | dict[str, Any] | None = None
 
 
-class _Completion(_Common, kw_only=True):
+class _Completion(Common, kw_only=True):
     prompt: str | list[Any]
     echo: bool = False
 
 
-class _Generate(_Common, kw_only=True):
+class _Generate(Common, kw_only=True):
     text: str | list[str] | None = None
     input_ids: list[Any] | None = None
     sampling_params: _Sampling | list[_Sampling] | None = None
 
 
-_Body = TypeVar("_Body", bound=_Common)
+_Body = TypeVar("_Body", bound=msgspec.Struct)
 
 
 def read_ask(api: Api, body: bytes) -> Ask:
-    """Read a body; raises Refusal where the engine would refuse it."""
+    """Read a body of the first three APIs; raises Refusal where the engine would refuse it."""
     if api == "chat":
-        return _chat(_decode(api, body, _Chat))
+        return _chat(decode(api, body, _Chat))
     if api == "completion":
-        return _completion(_decode(api, body, _Completion))
-    return _generate(_decode(api, body, _Generate))
+        return _completion(decode(api, body, _Completion))
+    return _generate(decode(api, body, _Generate))
 
 
-def _decode(api: Api, body: bytes, shape: type[_Body]) -> _Body:
+def decode(api: Api, body: bytes, shape: type[_Body]) -> _Body:
+    """The body in this shape; raises Refusal."""
     try:
         return msgspec.json.decode(body, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -90,7 +94,7 @@ def _chat(body: _Chat) -> Ask:
         if not isinstance(content, str | list | None):
             raise Refusal("chat", "1 validation error:\n  'content' is no text", kind="Bad Request")
     tools = render_tools(body.tools or [], body.tool_choice)
-    return _ask("chat", body, [render_chat(body.messages, tools)], [_limit(body)])
+    return make_ask("chat", body, [render_chat(body.messages, tools)], [_limit(body)])
 
 
 def _completion(body: _Completion) -> Ask:
@@ -100,7 +104,7 @@ def _completion(body: _Completion) -> Ask:
     echoes = [prompt if body.echo and isinstance(prompt, str) else "" for prompt in prompts]
     keys = [_prompt_key("completion", prompt) for prompt in prompts]
     limit = _limit(body)
-    return _ask("completion", body, keys, [16 if limit is None else limit] * len(keys), echoes)
+    return make_ask("completion", body, keys, [16 if limit is None else limit] * len(keys), echoes)
 
 
 def _generate(body: _Generate) -> Ask:
@@ -117,14 +121,14 @@ def _generate(body: _Generate) -> Ask:
     body.n, body.temperature, body.ignore_eos = each[0].n, each[0].temperature, each[0].ignore_eos
     keys = [_prompt_key("generate", prompt) for prompt in prompts]
     batch = not _single(given) or (body.n or 1) > 1
-    return _ask("generate", body, keys, [sampling.max_new_tokens for sampling in each], batch=batch)
+    return make_ask("generate", body, keys, [sampling.max_new_tokens for sampling in each], batch=batch)
 
 
 def _single(given: str | Sequence[object]) -> bool:
     return isinstance(given, str) or isinstance(given[0], int)
 
 
-def _limit(body: _Common) -> int | None:
+def _limit(body: Common) -> int | None:
     return body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
 
 
@@ -140,15 +144,18 @@ def _are_tokens(ids: list[object]) -> bool:
     return all(isinstance(token, int) and 0 <= token < 2**31 for token in ids)
 
 
-def _ask(
+def make_ask(
     api: Api,
-    body: _Common,
+    body: Common,
     keys: Sequence[bytes],
     limits: Sequence[int | None],
     echoes: Sequence[str] = (),
     *,
     batch: bool = False,
+    request: Mapping[str, Any] = MappingProxyType({}),
+    history: Sequence[Any] = (),
 ) -> Ask:
+    """What is asked, from the body, the prompts' tokens and their limits; raises Refusal."""
     options = body.stream_options or _StreamOptions()
     n = 1 if body.n is None else body.n
     if n < 1:
@@ -177,6 +184,8 @@ def _ask(
         stream=bool(body.stream),
         include_usage=bool(options.include_usage),
         continuous_usage=bool(options.continuous_usage_stats),
+        request=request,
+        history=history,
     )
 
 
@@ -189,7 +198,7 @@ def _forced(api: Api, ids: list[Any] | None, index: int, prompts: int) -> Sequen
     return own
 
 
-def _namespace(body: _Common, index: int) -> Hashable:
+def _namespace(body: Common, index: int) -> Hashable:
     """Adapter, extra key and salt, each in a place of its own; None when there is none of them."""
     space = (_nth(body.lora_path, index), _nth(body.extra_key, index), _nth(body.cache_salt, index) or None)
     return None if space == (None, None, None) else space

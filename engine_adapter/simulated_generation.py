@@ -14,9 +14,17 @@ from aiohttp import web
 
 from engine_adapter.engine_request import EngineConfig, EngineRequest, Report
 from engine_adapter.simulated_answers import Choice, StreamWriter, answer
+from engine_adapter.simulated_apis import ResponseStore, read_messages, read_responses
 from engine_adapter.simulated_asks import Api, Ask, Prompt, Refusal, check_lengths
 from engine_adapter.simulated_bodies import read_ask
 from engine_adapter.simulated_driver import EngineDriver
+from engine_adapter.simulated_events import (
+    MessagesWriter,
+    ResponsesWriter,
+    failed_stream,
+    messages_answer,
+    response_answer,
+)
 from engine_adapter.simulated_status import Totals
 from engine_adapter.simulated_text import invent_output, natural_length
 from prefix.errors import EngineError
@@ -103,6 +111,7 @@ class Generation:
     faults: Faults
     cache_report: bool
     stream_interval: int
+    store: ResponseStore
 
     async def respond(self, http: web.Request, api: Api, body: bytes) -> web.StreamResponse:
         """The response to one request; errors as the engine has them."""
@@ -111,11 +120,21 @@ class Generation:
         try:
             if self.faults.status is not None:
                 raise Refusal(api, "a fault that was asked for", kind="Fault", status=self.faults.status)
-            ask = read_ask(api, body)
-            check_lengths(ask, self.config.context_tokens)
+            ask = self._read(api, body)
+            try:
+                check_lengths(ask, self.config.context_tokens)
+            except Refusal as refusal:
+                if ask.api == "responses" and ask.stream:
+                    return await self._begun(http, failed_stream(str(refusal)))
+                raise
             return await self._answer(http, ask)
         except Refusal as refusal:
             return json_response(refusal.body, status=refusal.status)
+
+    def _read(self, api: Api, body: bytes) -> Ask:
+        if api == "responses":
+            return read_responses(body, self.store)
+        return read_messages(body) if api == "messages" else read_ask(api, body)
 
     async def _answer(self, http: web.Request, ask: Ask) -> web.StreamResponse:
         try:
@@ -132,7 +151,21 @@ class Generation:
             raise error if isinstance(error, Refusal) else Refusal(ask.api, str(error)) from error
         if self.faults.die_after_events is not None:
             return _cut(http, web.Response())
-        return json_response(answer(ask, choices, cache_report=self.cache_report))
+        return json_response(self._whole(ask, choices))
+
+    def _whole(self, ask: Ask, choices: Sequence[Choice]) -> object:
+        if ask.api == "messages":
+            return messages_answer(ask, choices[0], cache_report=self.cache_report)
+        if ask.api == "responses":
+            response = response_answer(ask, choices[0])
+            self.store.add(ask, response)
+            return response
+        return answer(ask, choices, cache_report=self.cache_report)
+
+    def _writer(self, ask: Ask) -> StreamWriter | MessagesWriter | ResponsesWriter:
+        if ask.api == "messages":
+            return MessagesWriter(ask, cache_report=self.cache_report)
+        return ResponsesWriter(ask) if ask.api == "responses" else StreamWriter(ask, cache_report=self.cache_report)
 
     def _flight(self, choices: Sequence[Choice]) -> Flight:
         return Flight(self.driver, self.totals, choices)
@@ -156,8 +189,8 @@ class Generation:
     # ------------------------------------------------------------------ streams
 
     async def _stream(self, http: web.Request, ask: Ask, choices: list[Choice], flight: Flight) -> web.StreamResponse:
-        writer = StreamWriter(ask, cache_report=self.cache_report)
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
+        writer = self._writer(ask)
+        response = _events()
         sent, opened = 0, set[int]()
         while fresh := await flight.news():
             events = []
@@ -167,7 +200,14 @@ class Generation:
                     events += writer.opening(choice)
                 events += writer.progress(choice)
             sent = await self._send(http, response, events, sent)
+        if ask.api == "responses":
+            self.store.add(ask, response_answer(ask, choices[0]))
         await self._send(http, response, writer.closing(choices), sent)
+        return response
+
+    async def _begun(self, http: web.Request, events: list[bytes]) -> web.StreamResponse:
+        response = _events()
+        await self._send(http, response, events, 0)
         return response
 
     async def _send(self, http: web.Request, response: web.StreamResponse, events: list[bytes], sent: int) -> int:
@@ -186,6 +226,10 @@ class Generation:
             _cut(http, response)
             raise ConnectionResetError("the engine died, as asked")
         return sent + len(events)
+
+
+def _events() -> web.StreamResponse:
+    return web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
 
 
 def _cut(http: web.Request, response: web.StreamResponse) -> web.StreamResponse:

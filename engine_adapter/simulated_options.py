@@ -12,6 +12,8 @@ from engine_adapter.engine_timing import PROFILES
 class EngineOptions:
     """A simulated engine. port 0: any free one. speed: engine seconds per second. stream_interval: tokens a chunk.
 
+    response_store: keep responses, as by --enable-response-store. embedding: answer embeddings too, as by
+    --is-embedding (which SGLang does instead of generating).
     remember: of how many of the last generation requests `received` keeps path, headers and body.
     """
 
@@ -22,6 +24,8 @@ class EngineOptions:
     speed: float = 1.0
     stream_interval: int = 1
     cache_report: bool = True
+    response_store: bool = False
+    embedding: bool = False
     remember: int = 16
 
 
@@ -60,6 +64,8 @@ def read_options(arguments: Sequence[str] | None) -> EngineOptions:
     parser.add_argument("--speed", type=_rate, default=defaults.speed, help="engine seconds per second")
     parser.add_argument("--stream-interval", type=_count, default=defaults.stream_interval, help="tokens per chunk")
     parser.add_argument("--no-cache-report", action="store_true", help="never say how many tokens were cached")
+    parser.add_argument("--enable-response-store", action="store_true", help="keep responses for later requests")
+    parser.add_argument("--is-embedding", action="store_true", help="answer embeddings too")
     given = parser.parse_args(arguments)
     timing = PROFILES[given.profile]
     if given.prefill_tokens_per_s is not None:
@@ -81,5 +87,7 @@ def read_options(arguments: Sequence[str] | None) -> EngineOptions:
         speed=given.speed,
         stream_interval=given.stream_interval,
         cache_report=not given.no_cache_report,
+        response_store=given.enable_response_store,
+        embedding=given.is_embedding,
         remember=0,
     )

@@ -11,13 +11,14 @@ A stream that starts with the magic of gzip is opaque: forwarded, never read, an
 nowhere but in the transport. Cases 45, 47, 49 and 51 are the faults this module is built against.
 """
 
-import re
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
 from engine_adapter import events
-from engine_adapter.answer import READERS, Answer, read
+from engine_adapter.answer import Answer, read
+from engine_adapter.dialects import DIALECTS
 from engine_adapter.usage import Usage
 from engine_adapter.usage_filter import EVENT_BYTES, UsageFilter
 from prefix.errors import EngineError
@@ -28,23 +29,16 @@ RETAINED = 64 * 1024
 _LAST_EVENTS = 3  # finish, usage and [DONE]: where a stream says how it ended
 _GZIP = b"\x1f"  # no event starts so
 
-# A non-empty text, or a call; `window` keeps enough of the last chunk to see one that is cut.
-_CONTENT = re.compile(
-    rb'"(?:content|text|reasoning_content|reasoning|refusal)"\s*:\s*"[^"]'
-    rb'|"(?:tool_calls|output_ids)"\s*:\s*\[\s*[^\]\s]'
-    rb'|"function_call"\s*:\s*\{'
-)
-_WINDOW = 64
-# Further choices in one stream, by the spellings of their index (a false positive only costs parsing).
-_SEVERAL = {"openai": (b'"index":1', b'"index": 1'), "sglang": (b'"index"',)}
+_FIRST_EVENTS = 4  # a comment or two, and the one that starts the answer
+_WINDOW = 192  # of the last chunk, to see what is cut
 
 
 class StreamResult(msgspec.Struct, frozen=True):
     """What a stream said. text and finish_reason are the first choice's; text is "" without keep_text.
 
-    usage: the last one reported, None when there was none; usage_partial: the stream did not reach its [DONE],
-    so more may have been used. outcome: "error" after an error event, else "truncated" without [DONE].
-    error: the error event's message. tail: bytes still to forward.
+    done_seen: it reached its end, [DONE] or the event that stands for it. usage: the last one reported, None when
+    there was none; usage_partial: the stream did not reach its end, so more may have been used. outcome: "error"
+    after an error event, else "truncated" without an end. error: its message. tail: bytes still to forward.
     """
 
     text: str
@@ -60,26 +54,31 @@ class StreamResult(msgspec.Struct, frozen=True):
 class StreamTap:
     """Sans-IO reader of one upstream stream: `feed` every chunk, then `close` once, however it ended.
 
-    api: "openai" (chat and completions) or "sglang" (/generate). hide_usage: withhold usage-only events (openai).
+    api: "openai" (chat and completions), "responses", "anthropic" or "sglang" (/generate). hide_usage: withhold
+    usage-only events, where the dialect has such.
     choices: answers per prompt that the request asked for; cache_report: as for parse_usage.
-    first_content turns True with the chunk that brings the first generated text, reasoning or tool call.
+    first_content turns True with the chunk that brings the first generated text, reasoning or tool call;
+    response_id is there from the chunk on that tells it (Responses).
     Raises EngineError for an api it cannot read.
     """
 
     __slots__ = (
         "_answer",
-        "_api",
         "_cache_report",
         "_choices",
+        "_dialect",
         "_filter",
         "_forward",
+        "_head_read",
         "_held",
         "_limit",
+        "_long_end",
         "_opaque",
         "_parts",
         "_reads",
         "_window",
         "first_content",
+        "response_id",
     )
 
     def __init__(
@@ -91,14 +90,17 @@ class StreamTap:
         choices: int = 1,
         cache_report: bool | None = None,
     ) -> None:
-        if api not in READERS:
-            raise EngineError(f"cannot read streams of api {api!r}; known: {', '.join(READERS)}")
+        if api not in DIALECTS:
+            raise EngineError(f"cannot read streams of api {api!r}; known: {', '.join(DIALECTS)}")
         self.first_content = False
-        self._api, self._choices, self._cache_report = api, choices, cache_report
-        self._filter = UsageFilter() if hide_usage and api == "openai" else None
+        self.response_id: str | None = None
+        self._dialect, self._choices, self._cache_report = DIALECTS[api], choices, cache_report
+        self._filter = UsageFilter() if hide_usage and self._dialect.hides_usage else None
         self._forward = self._filter.feed if self._filter else None
         self._answer = Answer(keep_text)
         self._reads = keep_text  # every event, not only the last ones
+        self._head_read = not self._dialect.head
+        self._long_end = False  # the last event began and was too long to be kept
         self._parts: list[bytes] = []
         self._held, self._limit = 0, RETAINED
         self._window = b""
@@ -119,6 +121,7 @@ class StreamTap:
         tail = self._filter.close() if self._filter else b""
         answer = self._read_rest()
         self._parts.clear()
+        self.response_id = self.response_id or answer.id
         usage = answer.usage(choices=self._choices, cache_report=self._cache_report)
         complete = answer.done or self._opaque
         return StreamResult(
@@ -139,23 +142,32 @@ class StreamTap:
             self._opaque, self._filter, self._forward = True, None, None
             return
         window = self._window + chunk
-        self.first_content = _CONTENT.search(window) is not None
+        self.first_content = self._dialect.content.search(window) is not None
         self._window = window[-_WINDOW:]
+        names = self._dialect.id
+        if names is not None and self.response_id is None and (told := names.search(window)) is not None:
+            self.response_id = told[1].decode()
 
     def _settle(self) -> None:
         """Bring what is retained back to its bound: read it or drop it, up to the last whole events."""
-        rest = b"" if self._opaque else self._unread(events.with_line_feeds(b"".join(self._parts)))
+        data = b"" if self._opaque else events.with_line_feeds(b"".join(self._parts))
+        end = self._dialect.end
+        if end is not None and len(data) > EVENT_BYTES:
+            self._long_end = self._long_end or end.search(data) is not None
+        rest = self._unread(data)
         if len(rest) > EVENT_BYTES:
             rest = b""
         self._parts[:] = [rest]
         self._held, self._limit = len(rest), max(RETAINED, min(2 * len(rest), EVENT_BYTES))
 
     def _unread(self, data: bytes) -> bytes:
-        self._reads = self._reads or any(data.find(mark) >= 0 for mark in _SEVERAL[self._api])
+        several, error = self._dialect.several, self._dialect.error
+        self._reads = self._reads or any(data.find(mark) >= 0 for mark in several) or error.search(data) is not None
         if self._reads:
             cut = events.last_end(data)
             self._read(data[:cut])
             return data[cut:]
+        self._read_head(data)
         rest = _last_events(data)
         self._read_last(data[: len(data) - len(rest)], self._answer)  # they may end what a long event follows
         return rest
@@ -164,26 +176,33 @@ class StreamTap:
         if self._opaque:
             return self._answer
         data = events.with_line_feeds(b"".join(self._parts))
-        if not self._reads and not _mentions_error(data):
-            last = self._read_last(data, Answer(keep_text=False))
-            if last.settled:
+        if not self._reads and self._dialect.error.search(data) is None:
+            self._read_head(data)
+            last = self._read_last(data, Answer(keep_text=False, usages=self._counted()))
+            if last.settled and self._answer.error is None:
                 return last
         self._read(data)
+        self._answer.done = self._answer.done or (self._long_end and data.endswith(b"\n\n"))
         return self._answer
+
+    def _read_head(self, data: bytes) -> None:
+        if not self._head_read:
+            self._head_read = True
+            for event in data.split(b"\n\n", _FIRST_EVENTS)[:_FIRST_EVENTS]:
+                read(self._answer, event, self._dialect.reader)
+
+    def _counted(self) -> dict[int, Mapping[str, object]]:
+        """What the last events add their counts to."""
+        return dict(self._answer.usages) if self._dialect.head else {}
 
     def _read_last(self, data: bytes, answer: Answer) -> Answer:
         for event in data.rsplit(b"\n\n", _LAST_EVENTS + 1)[-_LAST_EVENTS - 1 :]:
-            read(answer, event, READERS[self._api])
+            read(answer, event, self._dialect.reader)
         return answer
 
     def _read(self, data: bytes) -> None:
         for event in data.split(b"\n\n"):
-            read(self._answer, event, READERS[self._api])
-
-
-def _mentions_error(data: bytes) -> bool:
-    """One search for most streams; an answer's own words have their quotes escaped."""
-    return data.find(b"error") >= 0 and (data.find(b'"error"') >= 0 or data.find(b"event:") >= 0)
+            read(self._answer, event, self._dialect.reader)
 
 
 def _last_events(data: bytes) -> bytes:

@@ -17,10 +17,10 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.admin import AdminGuard, admin_routes
 from gateway.config import DEFAULT_ROUTE, Config
+from gateway.cors import Cors, options
 from gateway.errors import Refusal
 from gateway.health import Health
 from gateway.models import Models
-from gateway.prepare import PROMPT_FIELDS
 from gateway.proxy import Proxy
 from gateway.upstream import Upstream
 from gateway.version import __version__
@@ -30,7 +30,9 @@ from telemetry.gauges import WorkerGauges
 from telemetry.labels import Labels
 from telemetry.setup import create_exporters
 
-_PROXIED = frozenset(PROMPT_FIELDS)
+_MODELS = "/v1/models"
+_PUBLIC = frozenset(("/health", "/ready", _MODELS))
+_READ = "GET, HEAD, OPTIONS"
 _FIXED = ("host", "port", "policy", "connect_timeout_s", "read_timeout_s", "pool_idle_s", "otlp_endpoint")
 """Settings that are read once, at start."""
 _log = logging.getLogger("prefixgate")
@@ -46,13 +48,25 @@ class Gateway(FastAPI):
     health: Health
     aggregate: Aggregate
     config: Config
+    cors: Cors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Proxied paths go straight to the proxy; everything else is FastAPI's."""
-        if scope["type"] == "http" and scope["path"] in _PROXIED:
-            await self.proxy(scope, receive, send)
-        else:
+        if scope["type"] != "http":
             await super().__call__(scope, receive, send)
+            return
+        path, method = scope["path"], scope["method"]
+        api = self.proxy.apis.find(path)
+        public = api is not None or path in _PUBLIC or path.startswith(_MODELS + "/")
+        if public and self.cors:
+            send = self.cors.saying(scope, send)
+        if public and method == "OPTIONS":
+            await options(_READ if api is None else api.allow, send)
+        elif api is not None:
+            await self.proxy(api, scope, receive, send)
+        else:
+            asked = {**scope, "method": "GET"} if method == "HEAD" else scope  # the server leaves the body out
+            await super().__call__(asked, receive, send)
 
     def reconfigure(self, config: Config) -> None:
         """Take over a new configuration: engines come and go, routes, customers and levels change."""
@@ -60,6 +74,7 @@ class Gateway(FastAPI):
         if fixed:
             _log.warning("restart to change %s: the running values stay", ", ".join(fixed))
         self.config = config
+        self.cors = Cors(config.cors_origins)
         self.proxy.configure(config)
         self.aggregate.labels = _labels(config)
         self.aggregate.labels.learn_models(self.models.ids())
@@ -92,6 +107,7 @@ def create_app(config: Config, *, admin_token: str | None = None) -> Gateway:
         redoc_url=None,
     )
     app.config = config
+    app.cors = Cors(config.cors_origins)
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.proxy = Proxy(config, workers, upstream, health.suspect, aggregate.record)
     app.include_router(admin_routes(AdminGuard(admin_token, config.host), workers, health, exporters))
@@ -128,7 +144,7 @@ def _public_routes(app: Gateway) -> None:
 
 
 def _cards(app: Gateway, request: Request) -> dict[str, Any]:
-    authorization = request.headers.get("authorization")
+    authorization = request.headers.get("authorization") or request.headers.get("x-api-key")
     app.proxy.caller(authorization.encode("latin-1") if authorization else None)
     cards: dict[str, Any] = {}
     for worker in app.workers:

@@ -6,7 +6,7 @@ Secrets never stand in the file: customers' keys are stored hashed, the admin to
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 import msgspec
 import yaml
 
+from gateway.apis import is_plain
+from gateway.management import may_be_proxied
 from gateway.policies import POLICIES
 from prefix.canonical import Level, Rules
 from prefix.errors import ConfigError
@@ -83,6 +85,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Below the 5 s after which an engine on uvicorn closes an idle connection."""
     drain_timeout_s: Annotated[float, msgspec.Meta(ge=0)] = 30.0
     otlp_endpoint: str | None = None
+    allow_paths: tuple[str, ...] = ()
+    """Further paths to proxy, by load: `/v1/rerank`, or `/v1/audio/*` for all below. Never an engine's management."""
+    cors_origins: tuple[str, ...] = ()
+    """Origins whose web pages may use the proxied paths: `https://app.example`, or `*` for all."""
 
 
 def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
@@ -145,6 +151,8 @@ def _check(config: Config, where: str) -> None:
     nearest(config.policy, POLICIES, f"{where}: unknown policy")
     if len({url.partition("://")[2] for url in config.engines}) != len(config.engines):
         raise ConfigError(f"{where}: an engine is listed twice")
+    _check_paths(config.allow_paths, where)
+    _check_origins(config.cors_origins, where)
     for name, route in config.routes.items():
         try:
             route.rules.check()
@@ -158,6 +166,25 @@ def _check(config: Config, where: str) -> None:
         for key in customer.keys:
             if re.fullmatch(r"sha256:[0-9a-f]{64}", key) is None:
                 raise ConfigError(f"{where}: customer {name!r}: a key must look like sha256:<64 hex digits>")
+
+
+def _check_paths(paths: Iterable[str], where: str) -> None:
+    for path in paths:
+        plain = path.removesuffix("/*")
+        if path != "/*" and not is_plain(plain):
+            raise ConfigError(f"{where}: allow_paths: {path!r} must look like /v1/rerank or /v1/audio/*")
+        if plain and not may_be_proxied(plain):
+            raise ConfigError(
+                f"{where}: allow_paths: {path!r} manages an engine or is the gateway's own; it never passes"
+            )
+
+
+def _check_origins(origins: Iterable[str], where: str) -> None:
+    for origin in origins:
+        if origin != "*" and re.fullmatch(r"https?://[a-z0-9.\[\]:-]+", origin) is None:
+            raise ConfigError(
+                f"{where}: cors_origins: {origin!r} must look like https://app.example (lower case), or be *"
+            )
 
 
 def nearest(name: str, valid: Collection[str], what: str) -> None:

@@ -1,7 +1,8 @@
 """Every error the gateway answers by itself, as one table: code -> status, type, what to say.
 
-Bodies are OpenAI-shaped: {"error": {"message", "type", "param", "code"}}. `code` is stable. What an engine
-answers passes through unchanged and is not in this table.
+Bodies are OpenAI-shaped, {"error": {"message", "type", "param", "code"}}, and on Anthropic's paths Anthropic-shaped,
+{"type": "error", "error": {"type", "message", "code"}}. `code` is stable. What an engine answers passes through
+unchanged and is not in this table.
 """
 
 from typing import NamedTuple
@@ -36,6 +37,7 @@ TABLE: dict[str, Kind] = {
     "admin_refused": Kind(403, "permission_error", "the admin surface is not open to this request"),
     "not_found": Kind(404, _CLIENT, "no such path"),
     "worker_not_found": Kind(404, _CLIENT, "no such worker"),
+    "response_not_found": Kind(404, _CLIENT, "no such response"),
     "model_not_found": Kind(404, _CLIENT, "no engine serves this model"),
     "method_not_allowed": Kind(405, _CLIENT, "use another method"),
     "worker_exists": Kind(409, _CLIENT, "this worker is there already"),
@@ -50,6 +52,17 @@ TABLE: dict[str, Kind] = {
     "engine_timeout": Kind(504, _SERVER, "the engine did not answer in time"),
     "stream_broken": Kind(502, _SERVER, "the engine closed the stream before its end"),
 }
+
+_ANTHROPIC_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
+"""docs.anthropic.com/en/api/errors; other statuses: invalid_request_error below 500, api_error from there on."""
 
 
 class Refusal(Exception):
@@ -74,14 +87,22 @@ class Refusal(Exception):
         at = "" if error.offset is None or "byte" in str(error) else f" (byte {error.offset})"
         return cls(error.code, f"{error}{at}", param=error.pointer or None)
 
-    def body(self) -> bytes:
-        """The OpenAI-shaped error object as JSON bytes."""
-        error = {"message": self.message, "type": self.kind.type, "param": self.param, "code": self.code}
-        return msgspec.json.encode({"error": error})
+    def body(self, dialect: str = "openai") -> bytes:
+        """The error object as JSON bytes, in the shape of the API that is spoken."""
+        kind = self.kind
+        if dialect == "anthropic":
+            named = _ANTHROPIC_TYPES.get(kind.status) or (_CLIENT if kind.status < 500 else _SERVER)
+            error = {"type": named, "message": self.message, "code": self.code}
+            return msgspec.json.encode({"type": "error", "error": error})
+        return msgspec.json.encode({"error": self._openai()})
 
-    def headers(self) -> list[tuple[bytes, bytes]]:
+    def _openai(self) -> dict[str, str | None]:
+        return {"message": self.message, "type": self.kind.type, "param": self.param, "code": self.code}
+
+    def headers(self, dialect: str = "openai") -> list[tuple[bytes, bytes]]:
         """Response headers for `body()`."""
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(self.body())).encode())]
+        length = str(len(self.body(dialect))).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", length)]
         if self.kind.retry_after is not None:
             headers.append((b"retry-after", str(self.kind.retry_after).encode()))
         if self.allow is not None:
@@ -90,6 +111,14 @@ class Refusal(Exception):
             headers.append((b"www-authenticate", b"Bearer"))
         return headers
 
-    def event(self) -> bytes:
-        """The error as a server-sent event, for a stream that has begun."""
-        return b"data: " + self.body() + b"\n\n"
+    def event(self, dialect: str = "openai") -> bytes:
+        """The error as a server-sent event, for a stream that has begun.
+
+        For Responses both in the shape of its error event and in the one by which the openai SDK raises.
+        """
+        if dialect == "anthropic":
+            return b"event: error\ndata: " + self.body(dialect) + b"\n\n"
+        if dialect == "responses":
+            fields = {"type": "error", "code": self.code, "message": self.message, "param": self.param}
+            return b"event: error\ndata: " + msgspec.json.encode({**fields, "error": self._openai()}) + b"\n\n"
+        return b"data: " + self.body(dialect) + b"\n\n"

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from engine_adapter.usage import Usage
+from gateway.apis import Api
 from gateway.config import DEFAULT_ROUTE
 from gateway.identity import ANONYMOUS
 from gateway.prepare import Prepared
@@ -19,12 +20,13 @@ class Exchange:
     """What happened to one request so far. Monotonic times in seconds; `started` is the clock at its first byte."""
 
     __slots__ = (
+        "api",
         "client_request_id",
+        "customer",
         "dispatched",
         "error_type",
         "first_token",
         "outcome",
-        "path",
         "prepared",
         "received",
         "request_id",
@@ -36,11 +38,12 @@ class Exchange:
         "worker",
     )
 
-    def __init__(self, path: str, received: float) -> None:
-        self.path = path
+    def __init__(self, api: Api, received: float) -> None:
+        self.api = api
         self.received = received
         self.request_id = secrets.token_hex(16)
         self.client_request_id: bytes | None = None
+        self.customer: str | None = None  # the key's, None in open mode
         self.prepared: Prepared | None = None
         self.worker: Worker | None = None
         self.route: Route | None = None
@@ -72,7 +75,7 @@ class Exchange:
         return RequestRecord(
             request_id=self.request_id,
             started=wall() - duration,
-            path=self.path,
+            path=self.api.path,
             route=identity.route if identity else DEFAULT_ROUTE,
             customer=identity.customer if identity else ANONYMOUS,
             prompt_version=prepared.prompt_version if prepared else None,

@@ -20,6 +20,11 @@ _HOP = frozenset(
     b"proxy-connection proxy-authentication-info".split()
 )
 _SET_ANEW = frozenset((b"host", b"content-length", b"expect", b"accept-encoding"))
+CREDENTIALS = frozenset((b"authorization", b"x-api-key"))
+_NOT_ENGINES = _HOP | frozenset(
+    f"access-control-{each}".encode()
+    for each in "allow-origin allow-credentials allow-headers allow-methods expose-headers max-age".split()
+)
 _DROPPED = _HOP | _SET_ANEW
 
 
@@ -28,8 +33,12 @@ class ClientGone(Exception):
 
 
 class Incoming(NamedTuple):
-    """A complete request. headers: to forward; own: the x-prefixgate-* ones, lower case, not forwarded."""
+    """A complete request. headers: to forward; own: the x-prefixgate-* ones, lower case, not forwarded.
 
+    authorization: the Authorization header, or the x-api-key header of Anthropic's clients. method: GET for HEAD.
+    """
+
+    method: str
     path: str
     query: bytes
     headers: list[tuple[bytes, bytes]]
@@ -55,6 +64,8 @@ async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
             continue
         if name == b"authorization":
             authorization = value
+        elif name == b"x-api-key":
+            authorization = authorization or value
         elif name == b"content-length" and _too_long(value, limit):
             raise _too_large(limit)
         elif name == b"content-encoding" and value.lower() != b"identity":
@@ -64,13 +75,14 @@ async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
         if name not in _DROPPED and name not in named:
             headers.append((name, value))
     body = await _read_body(receive, limit)
-    return Incoming(scope["path"], scope["query_string"], headers, own, authorization, request_id, body)
+    method = "GET" if scope["method"] == "HEAD" else scope["method"]
+    return Incoming(method, scope["path"], scope["query_string"], headers, own, authorization, request_id, body)
 
 
 def response_headers(raw: RawHeaders) -> list[tuple[bytes, bytes]]:
-    """The end-to-end headers of an engine's response, in order. Names are lower case."""
+    """The end-to-end headers of an engine's response, in order, but for CORS. Names are lower case."""
     named = _named_by_connection(raw)
-    return [(name, value) for name, value in raw if name not in _HOP and name not in named]
+    return [(name, value) for name, value in raw if name not in _NOT_ENGINES and name not in named]
 
 
 def _named_by_connection(headers: RawHeaders) -> frozenset[bytes]:

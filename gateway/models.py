@@ -75,6 +75,10 @@ class Models:
             )
         return self._groups[base]
 
+    def group_of(self, worker: str) -> ModelGroup | None:
+        """The group a worker is in, None while it has not said what it serves."""
+        return next((group for group in self._groups.values() if worker in group.workers), None)
+
     def join(self, worker: str, models: Iterable[str], kv_capacity_tokens: int | None, now: float) -> None:
         """A worker serves these models: the first is the base, the others are its adapters or aliases."""
         names = list(models)

@@ -3,19 +3,23 @@
 Everything here is synchronous and touches no socket; the caches only save time.
 """
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
+from urllib.parse import parse_qs
 
 from engine_adapter.engine import Engine
+from gateway.apis import GENERATE, Api
 from gateway.config import Config
 from gateway.errors import Refusal
 from gateway.identity import Caller, Identity, identify
+from gateway.incoming import Incoming
 from gateway.models import ModelGroup, Models
 from prefix.blocks import BLOCK_BYTES, block_hashes
 from prefix.body import Body, parse_body
 from prefix.canonical import RULES, TOOL_KEYS, ToolCache, rewrite
 from prefix.errors import BodyError
-from prefix.frame import Frames
+from prefix.frame import Frame, Frames
 from prefix.hoist import HoistReport
 from prefix.members import member_edits
 from prefix.popularity import Popularity
@@ -24,9 +28,10 @@ from prefix.scan import Span, splice
 from prefix.tools import Change
 from prefix.view import ToolViews, View, prompt_view
 
-CHAT, COMPLETIONS, GENERATE = "/v1/chat/completions", "/v1/completions", "/generate"
-PROMPT_FIELDS = {CHAT: "messages", COMPLETIONS: "prompt", GENERATE: None}
-"""The proxied paths, and the field each cannot do without."""
+_NO_PROMPT = View(0, b"", 0, None)
+_FORM_MODEL = re.compile(rb'name="?model"?\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]{1,256})\r\n')
+_FORM_SEARCHED = 64 * 1024
+"""Bytes at either end of a multipart form in which its model is looked for."""
 
 
 class Prepared(NamedTuple):
@@ -37,9 +42,10 @@ class Prepared(NamedTuple):
     stable_tokens: of tools, leading system text, and behind them what the route's traffic shares.
     hoist: what moving volatile spans out of the system text saves, where the route asks and some were found.
     choices: answers per prompt, where the engine reports usage for each of them (/generate); else 1.
+    worker: the only one that can answer, because it keeps the response that is asked for or continued; else None.
     """
 
-    path: str
+    api: Api
     body: Body
     replacements: Mapping[Span, bytes]
     changes: tuple[Change, ...]
@@ -55,11 +61,23 @@ class Prepared(NamedTuple):
     max_output_tokens: int | None
     choices: int
     stream: bool
+    worker: str | None = None
+
+    @property
+    def stored(self) -> str | None:
+        """The id of the earlier response that this one continues."""
+        value = self.body.value("previous_response_id") if self.api.stored else None
+        return value if type(value) is str else None
+
+    @property
+    def teaches(self) -> bool:
+        """Its view is all of its prompt, so that its token count tells the bytes per token."""
+        return bool(self.view.text) and self.view.tokens is None and self.worker is None and self.stored is None
 
     def for_engine(self, engine: Engine) -> tuple[bytes, bool]:
         """The bytes to send to this kind of engine, and whether its usage chunk must be hidden."""
         slices = self.body.slice("stream"), self.body.slice("stream_options")
-        added = engine.additions(self.path, stream=slices[0], stream_options=slices[1])
+        added = engine.additions(self.api.path, stream=slices[0], stream_options=slices[1])
         replacements = {**self.replacements, **member_edits(self.body, added.members)}
         raw = self.body.raw
         return (splice(raw, replacements) if replacements else raw), added.hide_usage
@@ -76,32 +94,35 @@ class Preparer:
         self._versions = PromptVersions()
         self._popular: dict[str, Popularity] = {}
 
-    def prepare(
-        self, path: str, raw: bytes, caller: Caller, own: Mapping[bytes, bytes], config: Config, now: float
-    ) -> Prepared:
+    def prepare(self, api: Api, incoming: Incoming, caller: Caller, config: Config, now: float) -> Prepared:
         """now: seconds, any monotonic origin.
 
         Raises Refusal for a body no engine can accept, a missing field, or an unknown model.
         """
+        if api.body == "any":
+            return self._unread(api, incoming, caller, config)
         try:
-            body = parse_body(raw, self._frames)
-            _check_fields(path, body)
-            identity = identify(caller, own, body, config)
-            route = config.routes.get(identity.route)
-            level = (route.level if route else None) or config.level
-            made = rewrite(body, self._tools, level, route.rules if route else RULES)
-            body = made.body
-            tools = _tools(body, made.replacements)
-            view = prompt_view(body, tools, self._views)
-            version = identity.prompt_version or self._version(body, tools)
+            return self._read(api, parse_body(incoming.body, self._frames), incoming, caller, config, now)
         except BodyError as error:
             raise Refusal.of_body(error) from None
+
+    def _read(self, api: Api, body: Body, incoming: Incoming, caller: Caller, config: Config, now: float) -> Prepared:
+        _check_fields(api, body)
+        identity = identify(caller, incoming.own, body, config)
+        route = config.routes.get(identity.route)
+        level = ((route.level if route else None) or config.level) if api.rewritten else "off"
+        made = rewrite(body, self._tools, level, route.rules if route else RULES)
+        body = made.body
+        tools = _tools(body, made.replacements)
+        view = prompt_view(body, tools, self._views) if api.keyed else _NO_PROMPT
+        version = identity.prompt_version or (self._version(body, tools) if api.keyed else None)
         group = self._models.group(body.value("model"))
         blocks = block_hashes(view.text, view.seed, BLOCK_BYTES)
-        prompt_tokens = view.tokens or max(1, round(len(view.text) / group.bytes_per_token))
-        stable = max(view.stable, self._shared_blocks(identity.route, blocks, now) * BLOCK_BYTES)
+        size = len(view.text) if api.keyed else len(body.raw)
+        prompt_tokens = view.tokens or max(1, round(size / group.bytes_per_token))
+        stable = max(view.stable, self._shared_blocks(identity.route, blocks, now) * BLOCK_BYTES) if blocks else 0
         return Prepared(
-            path=path,
+            api=api,
             body=body,
             replacements=made.replacements,
             changes=made.changes,
@@ -114,9 +135,33 @@ class Preparer:
             blocks=blocks,
             prompt_tokens=prompt_tokens,
             stable_tokens=prompt_tokens * stable // max(1, len(view.text)),
-            max_output_tokens=_max_output(body),
-            choices=_choices(body) if path == GENERATE else 1,
+            max_output_tokens=_max_output(body) if api.keyed else None,
+            choices=_choices(body) if api.path == GENERATE else 1,
             stream=body.slice("stream") == b"true",
+        )
+
+    def _unread(self, api: Api, incoming: Incoming, caller: Caller, config: Config) -> Prepared:
+        """A request whose body, if it has any, is the engine's business."""
+        body = _any_body(incoming.body, strict=caller.config is not None)
+        model = body.value("model") or _named_model(incoming)
+        group = self._models.group(model)
+        return Prepared(
+            api=api,
+            body=body,
+            replacements={},
+            changes=(),
+            hoist=None,
+            identity=identify(caller, incoming.own, body, config),
+            prompt_version=None,
+            group=group,
+            model=str(model or group.name),
+            view=_NO_PROMPT,
+            blocks=[],
+            prompt_tokens=1,
+            stable_tokens=0,
+            max_output_tokens=None,
+            choices=1,
+            stream=False,
         )
 
     def _shared_blocks(self, route: str, blocks: list[int], now: float) -> int:
@@ -140,16 +185,37 @@ def _tools(body: Body, replacements: Mapping[Span, bytes]) -> bytes | None:
     return None
 
 
-def _check_fields(path: str, body: Body) -> None:
-    if path == GENERATE:
-        return
-    field = PROMPT_FIELDS[path]
-    for name in ("model", field):
-        if name is not None and (name not in body or body.value(name) is None):
+def _any_body(raw: bytes, *, strict: bool) -> Body:
+    """The members of a JSON object, none of anything else.
+
+    strict: what begins like an object must be one, so that nothing in it goes unseen. Raises Refusal.
+    """
+    if raw.lstrip(b" \t\r\n")[:1] == b"{":
+        try:
+            return parse_body(raw)
+        except BodyError as error:
+            if strict:
+                raise Refusal.of_body(error) from None
+    return Body(raw, Frame(raw, {}, "not_json"))
+
+
+def _named_model(incoming: Incoming) -> str | None:
+    """The model that a query or a multipart form names."""
+    named = parse_qs(incoming.query.decode("latin-1")).get("model")
+    if named:
+        return named[0]
+    raw = incoming.body
+    found = _FORM_MODEL.search(raw[:_FORM_SEARCHED]) or _FORM_MODEL.search(raw[-_FORM_SEARCHED:])
+    return found[1].decode("utf-8", "replace") if found is not None else None
+
+
+def _check_fields(api: Api, body: Body) -> None:
+    for name in api.required:
+        if body.slice(name) in (None, b"null"):
             raise Refusal("missing_field", f"{name} is required", param=f"/{name}")
-    if field == "messages" and body.value(field) == []:
+    if "messages" in api.required and body.value("messages") == []:
         raise Refusal("empty_messages", param="/messages")
-    if body.slice("stream") not in (None, b"true", b"false", b"null"):
+    if api.required and body.slice("stream") not in (None, b"true", b"false", b"null"):
         raise Refusal("invalid_type", "stream must be true or false", param="/stream")
 
 
@@ -161,7 +227,7 @@ def _choices(body: Body) -> int:
 
 
 def _max_output(body: Body) -> int | None:
-    for name in ("max_completion_tokens", "max_tokens"):
+    for name in ("max_completion_tokens", "max_tokens", "max_output_tokens"):
         value = body.value(name)
         if type(value) is int and value > 0:
             return value

@@ -11,15 +11,17 @@ import time
 from collections.abc import Callable
 
 from engine_adapter.sse import StreamTap
+from gateway.apis import Api, Apis, response_id
 from gateway.config import Config
 from gateway.errors import Refusal
 from gateway.exchange import Exchange
 from gateway.http1 import EngineFault, FaultKind
 from gateway.identity import Caller, KeyRing
-from gateway.incoming import ClientGone, Incoming, Receive, Scope, Send, read_request
-from gateway.prepare import GENERATE, Prepared, Preparer
+from gateway.incoming import CREDENTIALS, ClientGone, Incoming, Receive, Scope, Send, read_request
+from gateway.prepare import Prepared, Preparer
 from gateway.relay import Broken, relay_stream, relay_whole, usage_of
 from gateway.reply import refuse, start
+from gateway.response_ids import ResponseIds, id_of
 from gateway.upstream import Response, Upstream
 from gateway.workers import Worker, Workers
 from prefix.record import RequestRecord
@@ -52,6 +54,7 @@ class Proxy:
         self._suspect = suspect
         self._finished = finished
         self._preparer = Preparer(workers.models)
+        self.response_ids = ResponseIds()
         self._now = time.monotonic
         self.configure(config)
 
@@ -59,13 +62,15 @@ class Proxy:
         """Use another configuration from the next request on."""
         self._config = config
         self._keys = KeyRing(config.customers)
+        self.apis = Apis(config.allow_paths)
 
     def caller(self, authorization: bytes | None) -> Caller:
         """Who asks. Raises Refusal `invalid_api_key` when customers are configured and this is none of them."""
         return self._keys.caller(authorization)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = Exchange(scope["path"], self._now())
+    async def __call__(self, api: Api, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request to a path of this API."""
+        exchange = Exchange(api, self._now())
         try:
             await self._serve(exchange, scope, receive, send)
         except Refusal as refusal:
@@ -83,14 +88,16 @@ class Proxy:
             self._finished(exchange.record(time.time, self._now()))
 
     async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] != "POST":
-            raise Refusal("method_not_allowed", f"{scope['path']} takes POST", allow="POST")
+        api = exchange.api
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]  # the server leaves the body out
+        if method not in api.methods:
+            raise Refusal("method_not_allowed", f"{scope['path']} takes {' and '.join(api.methods)}", allow=api.allow)
         incoming = await read_request(scope, receive, self._config.max_body_bytes)
         exchange.client_request_id = incoming.request_id
         caller = self.caller(incoming.authorization)
-        path, raw, now = incoming.path, incoming.body, self._now()
-        prepared = self._preparer.prepare(path, raw, caller, incoming.own, self._config, now)
-        exchange.prepared, exchange.streamed = prepared, prepared.stream
+        prepared = self._preparer.prepare(api, incoming, caller, self._config, self._now())
+        prepared = self._bound(prepared, response_id(incoming.path) or prepared.stored, caller)
+        exchange.prepared, exchange.streamed, exchange.customer = prepared, prepared.stream, caller.customer
         task = asyncio.current_task()
         assert task is not None
         watcher = asyncio.ensure_future(_until_gone(receive))
@@ -112,10 +119,10 @@ class Proxy:
         left = self._config.max_attempts
         tried: set[str] = set()
         while True:
-            worker = self._place(exchange, prepared, prepared.group.ready - tried)
+            worker = self._place(exchange, prepared, self._candidates(prepared) - tried)
             tried.add(worker.id)
             left -= 1
-            last = left <= 0 or not prepared.group.ready - tried
+            last = left <= 0 or not self._candidates(prepared) - tried
             try:
                 body, hide = prepared.for_engine(worker.engine)
                 exchange.dispatched = exchange.dispatched or self._now()
@@ -134,6 +141,25 @@ class Proxy:
                 exchange.retries += 1
             finally:
                 self._release(exchange, worker)
+
+    def _bound(self, prepared: Prepared, stored: str | None, caller: Caller) -> Prepared:
+        """The request, bound to the worker that keeps the response it names. Raises Refusal `response_not_found`."""
+        owner = self.response_ids.owner(stored, self._now()) if stored is not None else None
+        if stored is None or (owner is None and self._keys.open):
+            return prepared  # an engine that does not know it says so
+        if owner is None or owner.customer != caller.customer or owner.worker not in self._workers:
+            raise Refusal("response_not_found", f"no response {stored!r}", param="/previous_response_id")
+        group = self._workers.models.group_of(owner.worker)
+        return prepared if group is None else prepared._replace(worker=owner.worker, group=group)
+
+    def _candidates(self, prepared: Prepared) -> frozenset[str]:
+        """The workers that may answer it: the one that keeps its response, else those known to have its path."""
+        if prepared.worker is not None:
+            return frozenset((prepared.worker,))
+        ready, api = prepared.group.ready, prepared.api
+        if api.everywhere:
+            return ready
+        return frozenset(name for name in ready if self._workers.get(name).speaks(api.path)) or ready
 
     def _place(self, exchange: Exchange, prepared: Prepared, candidates: frozenset[str] | set[str]) -> Worker:
         if not candidates:
@@ -154,8 +180,8 @@ class Proxy:
     async def _ask(self, worker: Worker, incoming: Incoming, body: bytes, *, last: bool) -> tuple[Response, bytes]:
         """Send the request; the response and its first bytes. Raises EngineFault, for 502 and 503 unless `last`."""
         path = incoming.path if not incoming.query else f"{incoming.path}?{incoming.query.decode('latin-1')}"
-        headers = incoming.headers if self._keys.open else [h for h in incoming.headers if h[0] != b"authorization"]
-        response = await self._upstream.post(worker.url, path, headers, body)
+        headers = incoming.headers if self._keys.open else [h for h in incoming.headers if h[0] not in CREDENTIALS]
+        response = await self._upstream.post(worker.url, path, headers, body, incoming.method)
         try:
             if response.status in _RETRY_STATUS and not last:
                 raise EngineFault("unavailable", f"answered {response.status}")
@@ -176,7 +202,8 @@ class Proxy:
         trusted: bool,
     ) -> None:
         exchange.status, exchange.error_type = response.status, None
-        streams = response.status == 200 and response.content_type == b"text/event-stream"
+        api = exchange.api
+        streams = response.status == 200 and response.content_type == b"text/event-stream" and api.stream is not None
         try:
             await send(start(exchange, response, streams=streams, trusted=trusted))
             if streams:
@@ -186,8 +213,11 @@ class Proxy:
             answer = await relay_whole(response, first, send)
             if response.status < 400:
                 exchange.outcome = "ok"
-                exchange.usage = usage_of(answer, worker.cache_report, choices=exchange.choices)
+                cache_report = None if api.cached == "never" else worker.cache_report
+                exchange.usage = usage_of(answer, cache_report, choices=exchange.choices)
+                self._remember(exchange, id_of(answer) if api.stored else None)
             else:
+                worker.learn(api.path, response.status, answer)
                 exchange.outcome, exchange.error_type = "error", str(response.status)
         finally:
             response.close()
@@ -195,18 +225,32 @@ class Proxy:
     async def _stream(
         self, exchange: Exchange, worker: Worker, response: Response, first: bytes, send: Send, *, hide: bool
     ) -> None:
-        api = "sglang" if exchange.path == GENERATE else "openai"
+        dialect = exchange.api.errors  # of its stream too
         tap = StreamTap(
-            api=api, hide_usage=hide, keep_text=False, choices=exchange.choices, cache_report=worker.cache_report
+            api=dialect, hide_usage=hide, keep_text=False, choices=exchange.choices, cache_report=worker.cache_report
         )
+
+        def notice() -> bool:
+            if tap.response_id is not None:
+                self._remember(exchange, tap.response_id)
+            if tap.first_content:
+                exchange.first_content(self._now())
+            return tap.first_content
+
         try:
-            result = await relay_stream(response, first, send, tap, lambda: exchange.first_content(self._now()))
+            result = await relay_stream(response, first, send, tap, notice, Refusal("stream_broken").event(dialect))
         except asyncio.CancelledError:
             exchange.usage = tap.close().usage
             raise
+        self._remember(exchange, tap.response_id)
         exchange.usage, exchange.outcome = result.usage, result.outcome
         if result.outcome != "ok":
             exchange.error_type = "stream_broken" if result.outcome == "truncated" else "engine_error"
+
+    def _remember(self, exchange: Exchange, name: str | None) -> None:
+        """The worker answered with a response of this id, which later requests may name."""
+        if name is not None and exchange.worker is not None:
+            self.response_ids.remember(name, exchange.worker.id, exchange.customer, self._now())
 
     def _release(self, exchange: Exchange, worker: Worker) -> None:
         """The placement is over, however it ended: free its load, correct the index by what was reported."""
@@ -218,9 +262,9 @@ class Proxy:
         prepared.group.router.release(
             route, self._now(), cached_tokens=cached, output_tokens=(usage.output or 0) if usage else 0
         )
-        if cached is not None and exchange.path != GENERATE:  # which tells it without --enable-cache-report too
+        if cached is not None and exchange.api.cached == "reporting":  # others tell it whatever is reported
             worker.cache_report = True
-        if usage is not None and usage.input_total and prepared.view.tokens is None:
+        if usage is not None and usage.input_total and prepared.teaches:
             prepared.group.learn_ratio(len(prepared.view.text), usage.input_total)
 
 

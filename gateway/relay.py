@@ -10,7 +10,6 @@ import msgspec
 
 from engine_adapter.sse import StreamResult, StreamTap
 from engine_adapter.usage import Usage, parse_usage, sum_choices
-from gateway.errors import Refusal
 from gateway.http1 import EngineFault
 from gateway.incoming import Send
 from gateway.upstream import Response
@@ -34,21 +33,20 @@ class Broken(EngineFault):
 
 
 async def relay_stream(
-    response: Response, first: bytes, send: Send, tap: StreamTap, on_content: Callable[[], None]
+    response: Response, first: bytes, send: Send, tap: StreamTap, notice: Callable[[], bool], broken_event: bytes
 ) -> StreamResult:
-    """Forward a stream of events. A broken one gets an error event and is left without its end.
+    """Forward a stream of events. A broken one gets `broken_event` and is left without its end.
 
-    on_content is called once, at the first generated content. The result's outcome says how it ended. The response
-    is complete unless the engine broke off before its [DONE].
+    notice is called at each chunk, before it goes on, until it says True: what the tap looks for was seen. The
+    result's outcome says how it ended. The response is complete unless the engine broke off before the stream's end.
     """
     chunk, waiting, broken = first, True, False
     while chunk:
         forward = tap.feed(chunk)
+        if waiting:
+            waiting = not notice()
         if forward:
             await send({"type": "http.response.body", "body": forward, "more_body": True})
-        if waiting and tap.first_content:
-            waiting = False
-            on_content()
         try:
             chunk = await response.read()
         except EngineFault:
@@ -59,7 +57,7 @@ async def relay_stream(
     if broken and result.outcome == "ok":  # opaque: only the transport told
         result = msgspec.structs.replace(result, outcome="truncated")
     truncated = result.outcome == "truncated"
-    tail = result.tail + (b"\n\n" + Refusal("stream_broken").event() if truncated else b"")
+    tail = result.tail + (b"\n\n" + broken_event if truncated else b"")
     await send({"type": "http.response.body", "body": tail, "more_body": broken or truncated})
     return result
 

@@ -43,6 +43,7 @@ def _own_headers(exchange: Exchange, *, echo: bool = True) -> list[tuple[bytes, 
 
 async def refuse(exchange: Exchange, refusal: Refusal, send: Send) -> None:
     """Answer with an error of the gateway's own."""
-    headers = refusal.headers() + _own_headers(exchange)
+    dialect = exchange.api.errors
+    headers = refusal.headers(dialect) + _own_headers(exchange)
     await send({"type": "http.response.start", "status": refusal.kind.status, "headers": headers})
-    await send({"type": "http.response.body", "body": refusal.body(), "more_body": False})
+    await send({"type": "http.response.body", "body": refusal.body(dialect), "more_body": False})

@@ -131,10 +131,12 @@ class Upstream:
         for connection in tuple(self._open):
             connection.close()
 
-    async def post(self, base: str, path: str, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Response:
+    async def post(
+        self, base: str, path: str, headers: Iterable[tuple[bytes, bytes]], body: bytes, method: str = "POST"
+    ) -> Response:
         """Send a request; its answer once status and headers are there. Raises EngineFault."""
         lines = [b"%s: %s\r\n" % header for header in headers]
-        return await self._request(base, b"POST", path, b"".join(lines), body, self._config.read_timeout_s)
+        return await self._request(base, method.encode(), path, b"".join(lines), body, self._config.read_timeout_s)
 
     async def get(self, url: str, path: str, *, timeout_s: float, limit: int = 4 << 20) -> tuple[int, bytes]:
         """Status and body of a small resource, at most `limit` bytes of it, all within `timeout_s`.

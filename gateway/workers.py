@@ -18,7 +18,7 @@ class Worker:
 
     cards: how it describes each model at /v1/models. cache_report: whether it tells cached tokens, None while nobody
     knows. in_flight: requests open from here. drained: an operator asked for no new requests. continuity: what its
-    cache's identity was at the last look.
+    cache's identity was at the last look. unspoken: API paths that it said it does not have.
     """
 
     __slots__ = (
@@ -34,6 +34,7 @@ class Worker:
         "load",
         "models",
         "state",
+        "unspoken",
         "url",
     )
 
@@ -51,6 +52,16 @@ class Worker:
         self.cache_report: bool | None = None
         self.in_flight = 0
         self.last_error: str | None = None
+        self.unspoken: set[str] = set()
+
+    def speaks(self, path: str) -> bool:
+        """Whether it is believed to have an API path: its kind has it, and it never said otherwise."""
+        return path not in self.unspoken and self.engine.speaks(path)
+
+    def learn(self, path: str, status: int, answer: bytes | None) -> None:
+        """It answered a request to an API path with an error: perhaps that it does not have the path."""
+        if answer is not None and self.engine.lacks(status, answer):
+            self.unspoken.add(path)
 
     @property
     def ready(self) -> bool:
@@ -85,6 +96,9 @@ class Workers:
 
     def __iter__(self) -> Iterator[Worker]:
         return iter(tuple(self._by_id.values()))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_id
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -150,6 +164,7 @@ class Workers:
         worker.last_error = reason
         worker.load = None
         worker.continuity = Continuity()
+        worker.unspoken.clear()  # another version may come up
         self.models.forget(worker.id)
         self.set_state(worker, State.DOWN)
 

@@ -10,7 +10,8 @@ Fields end with a tag byte that no UTF-8 text contains (0xF8..0xFF), never begin
 different length that start alike must share blocks, and still no two different prompts have one view.
 What SGLang renders was read in srt/entrypoints/openai/serving_chat.py (0.5.23): a named tool_choice renders that
 tool only, `none` renders none; tool calls' arguments are parsed before templating; call ids are not rendered by
-most templates and are left out.
+most templates and are left out. What is long and no text (an image) enters as its hash: engines render a
+placeholder for it and key their cache by its content. Responses and Anthropic bodies: see prefix.turns.
 """
 
 import json
@@ -26,8 +27,12 @@ from prefix.errors import BodyError
 from prefix.frame import Frame
 from prefix.scan import value_end
 from prefix.system import SYSTEM_ROLES
+from prefix.turns import Turns, turns_of, wrong_type
 
 TEXT, ROLE, NAME, PART, CALL, ARGUMENTS, TOOL, MESSAGE = (bytes((0xF8 + i,)) for i in range(8))
+_LONG = 512
+"""Bytes of a part that is no text (an image, a file) beyond which its hash stands for it."""
+_STORED = ("previous_response_id", "conversation", "prompt")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
@@ -70,25 +75,29 @@ class ToolViews:
 
 
 def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str = "") -> View:
-    """The view of a chat, completion or SGLang native request.
+    """The view of a chat, completion, Responses, Anthropic or SGLang native request.
 
     tools: the canonical bytes of `tools` or `functions`, None when there are none. salt: what the gateway itself
     adds to the namespace. Raises BodyError `invalid_type` with the JSON pointer when a field the prompt is made
     of has the wrong type.
     """
-    if "messages" in body:
+    turns = turns_of(body)
+    if turns is not None:
         seed, choice, named = body.once(_chat_front)
         shown = () if tools is None or choice == "none" else cache.views(tools)
         parts = [view for name, view in shown if named is None or name == named]
         stable: int | None = None
-        for place, message in enumerate(_messages(body)):
+        for place, message in enumerate(turns.messages):
             if stable is None and not (type(message) is dict and message.get("role") in SYSTEM_ROLES):
                 stable = sum(map(len, parts))
-            _append_message(parts, message, place)
+            _append_message(parts, message, turns, place)
         text = b"".join(parts)
         return View(_salted(seed, salt), text, len(text) if stable is None else stable, None)
     key = next((key for key in ("prompt", "text", "input_ids") if key in body), None)
-    text, tokens = _plain(body.value(key), f"/{key}") if key else (b"", None)
+    prompt = body.value(key) if key else None
+    if key is None or (type(prompt) is dict and "id" in prompt):  # a template that the engine keeps
+        return View(_salted(_seed(body.frame, "none", ""), salt), b"", 0, None)
+    text, tokens = _plain(prompt, f"/{key}")
     return View(_salted(_seed(body.frame, "text", ""), salt), text, 0, tokens)
 
 
@@ -109,44 +118,62 @@ def _seed(body: Frame, kind: str, choice: str) -> int:
     for key in ("chat_template_kwargs", "chat_template"):
         if key in body:
             fields += (key, json.dumps(body.value(key), sort_keys=True))
+    for key, inner in (("reasoning", "effort"), ("thinking", "type")):  # Responses, Anthropic
+        value = body.value(key) if key in body else None
+        if type(value) is dict:
+            fields += (key, str(value.get(inner)))
+    for key in _STORED:  # what stands in front is known to the engine only
+        value = body.value(key) if key in body else None
+        if value is not None and not (key == "prompt" and (kind == "text" or "messages" in body)):
+            fields += (key, json.dumps(value, sort_keys=True))
     return xxhash.xxh3_64_intdigest(_encode_any(fields))
 
 
-def _messages(body: Body) -> list[Any]:
-    messages = body.value("messages")
-    if type(messages) is not list:
-        raise _wrong("/messages", "an array of messages", messages)
-    return messages
-
-
-def _append_message(parts: list[bytes], message: Any, place: int) -> None:
+def _append_message(parts: list[bytes], message: Any, turns: Turns, place: int) -> None:
     if type(message) is not dict:
-        raise _wrong(f"/messages/{place}", "an object", message)
+        raise wrong_type(turns.pointer(place), "an object", message)
     role = message.get("role")
     if type(role) is not str:
-        raise _wrong(f"/messages/{place}/role", "a string", role)
+        raise wrong_type(turns.pointer(place) + "/role", "a string", role)
     parts += (MESSAGE, _text(role), ROLE)
     content = message.get("content")
     if type(content) is str:
         parts += (_text(content), TEXT)
     elif content is not None:
-        _append_content(parts, content, f"/messages/{place}/content")
-    if len(message) > 2:
+        _append_content(parts, content, turns.pointer(place) + "/content")
+    if len(message) > 2 or content is None:
         _append_extras(parts, message)
 
 
 def _append_content(parts: list[bytes], content: Any, pointer: str) -> None:
     if type(content) is not list:
-        raise _wrong(pointer, "a string or an array of parts", content)
+        raise wrong_type(pointer, "a string or an array of parts", content)
     for place, part in enumerate(content):
         if type(part) is str:
             parts += (_text(part), TEXT)
         elif type(part) is not dict:
-            raise _wrong(f"{pointer}/{place}", "an object", part)
+            raise wrong_type(f"{pointer}/{place}", "an object", part)
         elif type(part.get("text")) is str:
             parts += (_text(part["text"]), TEXT)
+        elif part.get("type") == "tool_use":
+            parts += (_text(str(part.get("name"))), CALL, _arguments(part.get("input")), ARGUMENTS)
+        elif part.get("type") == "tool_result":
+            _append_result(parts, part.get("content"), f"{pointer}/{place}/content")
         else:
-            parts += (_encode_any({k: v for k, v in part.items() if k != "cache_control"}), PART)
+            parts += (_media({k: v for k, v in part.items() if k != "cache_control"}), PART)
+
+
+def _append_result(parts: list[bytes], content: Any, pointer: str) -> None:
+    if type(content) is str:
+        parts += (_text(content), TEXT)
+    elif content is not None:
+        _append_content(parts, content, pointer)
+    parts.append(PART)
+
+
+def _media(part: Any) -> bytes:
+    raw = _encode_any(part)
+    return raw if len(raw) <= _LONG else xxhash.xxh3_128_digest(raw).hex().encode()
 
 
 def _append_extras(parts: list[bytes], message: Mapping[str, Any]) -> None:
@@ -176,6 +203,8 @@ def _tool_choice(body: Frame) -> tuple[str, str | None]:
     if choice == "none":
         return "none", None
     if type(choice) is dict:
+        if choice.get("type") == "none":
+            return "none", None
         function = choice.get("function", choice)
         name = function.get("name") if type(function) is dict else None
         if type(name) is str:
@@ -188,7 +217,9 @@ def _tool_view(tool: Any) -> tuple[str, bytes]:
         return "", _encode_any(tool) + TOOL
     function = tool.get("function")
     fields = function if type(function) is dict else tool
-    shown = [fields.get(key) for key in ("name", "description", "parameters", "input_schema", "strict")]
+    shown = [fields.get(key) for key in ("name", "description", "parameters", "strict")]
+    if shown[2] is None:
+        shown[2] = fields.get("input_schema")
     return str(fields.get("name")), _encode_any(shown) + TOOL
 
 
@@ -197,7 +228,7 @@ def _plain(prompt: Any, pointer: str) -> tuple[bytes, int | None]:
     if type(prompt) is str:
         return _text(prompt), None
     if type(prompt) is not list:
-        raise _wrong(pointer, "a string, an array of token ids, or an array of either", prompt)
+        raise wrong_type(pointer, "a string, an array of token ids, or an array of either", prompt)
     if all(type(item) is int for item in prompt):
         return _token_bytes(prompt, pointer), len(prompt)
     views = [_plain(item, f"{pointer}/{place}") for place, item in enumerate(prompt)]
@@ -229,9 +260,3 @@ def _encode_any(value: Any) -> bytes:
 
 def _list(value: Any) -> list[Any]:
     return value if type(value) is list else []
-
-
-def _wrong(pointer: str, wanted: str, got: Any) -> BodyError:
-    kind = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
-    found = kind.get(type(got), "a number")
-    return BodyError("invalid_type", f"{pointer} must be {wanted}, not {found}", pointer=pointer)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from engine_adapter.answer import READERS, Answer, read
+from engine_adapter.answer import Answer, read
+from engine_adapter.dialects import DIALECTS
 from engine_adapter.usage import Usage
 from tests.engine_adapter.streams import USAGE, chunk, sse, usage_only
 
@@ -11,7 +12,7 @@ def fold(*payloads: object, api: str = "openai", event: str = "") -> Answer:
     """The answer after these events."""
     answer = Answer(keep_text=True)
     for payload in payloads:
-        read(answer, event.encode() + sse(payload).rstrip(), READERS[api])
+        read(answer, event.encode() + sse(payload).rstrip(), DIALECTS[api].reader)
     return answer
 
 
@@ -96,7 +97,7 @@ UNEXPECTED = [
 
 
 @pytest.mark.parametrize("payload", UNEXPECTED, ids=str)
-@pytest.mark.parametrize("api", READERS)
+@pytest.mark.parametrize("api", DIALECTS)
 def test_unexpected_shapes_are_passed_over(payload: object, api: str) -> None:
     """Whatever an engine answers, reading it does not raise."""
     answer = fold(payload, api=api)

@@ -13,7 +13,9 @@ from typing import Literal, NamedTuple, Self
 
 import msgspec
 
-GENERATION = frozenset((b"/v1/chat/completions", b"/v1/completions", b"/generate"))
+STATUS = frozenset(
+    (b"/health", b"/server_info", b"/get_server_info", b"/v1/models", b"/v1/loads", b"/get_load", b"/metrics")
+)
 EVENTS_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"
 
@@ -140,7 +142,7 @@ class FakeEngine:
 
     async def respond(self, request: Request) -> None:
         """Answer one request."""
-        if request.target.partition(b"?")[0] not in GENERATION:
+        if request.target.partition(b"?")[0] in STATUS:
             page = self.pages.get(request.target.decode(), (404, b""))
             await request.connection.send(whole_bytes(page[1], page[0]) if page else b"")
             return

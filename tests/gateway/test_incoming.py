@@ -22,7 +22,7 @@ def receiving(*messages: dict[str, Any]) -> Receive:
 
 async def read(headers: Iterable[tuple[bytes, bytes]], *messages: dict[str, Any], limit: int = 100) -> Incoming:
     """The request made of these headers and body messages."""
-    scope = {"path": "/v1/chat/completions", "query_string": b"", "headers": list(headers)}
+    scope = {"method": "POST", "path": "/v1/chat/completions", "query_string": b"", "headers": list(headers)}
     return await read_request(scope, receiving(*messages), limit)
 
 

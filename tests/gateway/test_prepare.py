@@ -7,11 +7,13 @@ import pytest
 
 from engine_adapter.engine import Additions
 from engine_adapter.sglang import SGLang
+from gateway.apis import APIS, CHAT, COMPLETIONS, GENERATE
 from gateway.config import Config, RouteConfig
 from gateway.errors import Refusal
 from gateway.identity import KeyRing
+from gateway.incoming import Incoming
 from gateway.models import Models
-from gateway.prepare import CHAT, COMPLETIONS, GENERATE, Prepared, Preparer
+from gateway.prepare import Prepared, Preparer
 from prefix.canonical import canonicalize
 from prefix.hoist import Hoist, HoistReport
 from tests.cases import case, wire
@@ -32,7 +34,8 @@ def prepare(preparer: Preparer, body: Any, path: str = CHAT, config: Config | No
     """A body as bytes or object, own headers by name."""
     raw = body if isinstance(body, bytes) else wire(body)
     headers = {b"x-prefixgate-" + name.encode(): value.encode() for name, value in own.items()}
-    return preparer.prepare(path, raw, CALLER, headers, config or Config(), now=0.0)
+    incoming = Incoming("POST", path, b"", [], headers, None, None, raw)
+    return preparer.prepare(APIS[path], incoming, CALLER, config or Config(), now=0.0)
 
 
 def test_case_17_what_differs_on_the_wire_only_has_the_same_blocks(preparer: Preparer) -> None:

@@ -206,3 +206,141 @@ def test_blocks_of_other_namespaces_never_meet() -> None:
     """The seed is in every hash."""
     text = b"x" * 4096
     assert not set(block_hashes(text, 1)) & set(block_hashes(text, 2))
+
+
+SYSTEM, QUESTION, ANSWER = "Be brief. " * 9, "What time is it?", "Noon."
+CALL = {"name": "clock", "arguments": '{"zone": "UTC"}'}
+TOOL = {"name": "clock", "description": "d", "strict": None}
+SCHEMA = {"type": "object", "properties": {}}
+
+
+def three_apis() -> dict[str, bytes]:
+    """One conversation as each API writes it: system text, a tool, a question, a call, its result, an answer."""
+    call = {"id": "c1", "type": "function", "function": CALL}
+    asked = {"role": "user", "content": QUESTION}
+    said = {"role": "assistant", "content": ANSWER}
+    return {
+        "chat": chat(
+            [
+                {"role": "system", "content": SYSTEM},
+                asked,
+                {"role": "assistant", "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c1", "content": "12:00"},
+                said,
+            ],
+            tools=[{"type": "function", "function": {**TOOL, "parameters": SCHEMA}}],
+        ),
+        "responses": wire(
+            {
+                "model": "m",
+                "instructions": SYSTEM,
+                "input": [
+                    asked,
+                    {"type": "function_call", "id": "fc_1", "call_id": "c1", "status": "completed", **CALL},
+                    {"type": "function_call_output", "call_id": "c1", "output": "12:00"},
+                    {
+                        "type": "message",
+                        "id": "msg_1",
+                        "role": "assistant",
+                        "content": [{"type": "output_text", "text": ANSWER, "annotations": []}],
+                    },
+                ],
+                "tools": [{"type": "function", **TOOL, "parameters": SCHEMA}],
+            }
+        ),
+    }
+
+
+def anthropic(*, mark: int | None = None, result: str = "12:00") -> bytes:
+    """The same conversation for Anthropic's API. mark: which of its blocks carries the cache_control mark."""
+    blocks: list[dict[str, Any]] = [
+        {"type": "text", "text": SYSTEM},
+        {"type": "text", "text": QUESTION},
+        {"type": "text", "text": result},
+        {"type": "tool_result", "tool_use_id": "t1"},
+    ]
+    if mark is not None:
+        blocks[mark]["cache_control"] = {"type": "ephemeral"}
+    system, asked, inner, outcome = blocks
+    use = {"type": "tool_use", "id": "t1", "name": "clock", "input": {"zone": "UTC"}}
+    messages = [
+        {"role": "user", "content": [asked]},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [{**outcome, "content": [inner]}]},
+        {"role": "assistant", "content": ANSWER},
+    ]
+    return chat(messages, system=[system], tools=[{**TOOL, "input_schema": SCHEMA}], max_tokens=9)
+
+
+def test_one_conversation_is_one_view_in_chat_and_responses() -> None:
+    """Engines render Responses requests as the chat they stand for, so they share what chat requests cached."""
+    views = [view_of(body) for body in three_apis().values()]
+    assert views[0] == views[1]
+    assert views[0].stable > len(SYSTEM)
+
+
+def test_anthropic_requests_share_system_text_and_tools_with_chat() -> None:
+    """And what follows, as far as the roles of a tool's result go together."""
+    view, other = view_of(anthropic()), view_of(three_apis()["chat"])
+    assert (view.stable, view.seed) == (other.stable, other.seed)
+    assert shared(view, other) > view.text.index(b"UTC")
+
+
+def test_cache_control_marks_move_without_another_view() -> None:
+    """Case 12: clients move the mark to the newest block, inside a tool's result too."""
+    plain = view_of(anthropic())
+    assert all(view_of(anthropic(mark=mark)) == plain for mark in range(4))
+    assert view_of(anthropic(result="13:00")) != plain
+
+
+def test_system_text_outside_the_messages_is_part_of_the_prompt() -> None:
+    """Another `system` or `instructions` is another prompt from the front on."""
+    for body in ({"messages": [], "system": "x"}, {"input": "q", "instructions": "x"}):
+        one, two = view_of(wire(body)), view_of(wire(body | {list(body)[1]: "y"}))
+        assert shared(one, two) < len(one.text) - 1
+    assert view_of(wire({"input": "q"})) == view_of(
+        chat([{"role": "user", "content": "q"}]).replace(b'"model":"m",', b"")
+    )
+
+
+def test_a_response_that_continues_another_has_a_namespace_of_its_own() -> None:
+    """What stands in front of its input is known to the engine only."""
+    body = {"model": "m", "input": "q"}
+    assert view_of(wire(body)) == view_of(wire(body | {"previous_response_id": None}))
+    for stored in ({"previous_response_id": "resp_1"}, {"conversation": "c1"}, {"prompt": {"id": "p"}}):
+        assert view_of(wire(body | stored)).seed != view_of(wire(body)).seed
+
+
+def test_a_long_image_enters_as_its_hash() -> None:
+    """Case 32: engines render a placeholder and key by content; ten megabytes of base64 are not a long prompt."""
+
+    def image(data: str) -> View:
+        part = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+        return view_of(chat([{"role": "user", "content": [part, {"type": "text", "text": QUESTION}]}]))
+
+    assert len(image("A" * 10_000).text) < 200
+    assert image("A" * 10_000) == image("A" * 10_000) != image("A" * 9_999 + "B")
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"input": 5}, "/input"),
+        ({"input": [5]}, "/input/0"),
+        ({"input": ["x"], "instructions": "y"}, "/input/0"),
+        ({"input": [{"role": "user", "content": 5}], "instructions": "y"}, "/input/0/content"),
+        ({"input": "x", "instructions": 7}, "/instructions/content"),
+        ({"messages": [5], "system": "y"}, "/messages/0"),
+        ({"messages": [{"role": 1}], "system": "y"}, "/messages/0/role"),
+        ({"messages": [], "system": 7}, "/system/content"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "tool_result", "content": 5}]}]},
+            "/messages/0/content/0/content",
+        ),
+    ],
+)
+def test_wrong_types_of_these_apis_are_named(body: Any, pointer: str) -> None:
+    """With the place in the client's body."""
+    with pytest.raises(BodyError) as error:
+        view_of(wire(body))
+    assert (error.value.code, error.value.pointer) == ("invalid_type", pointer)
