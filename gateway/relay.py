@@ -41,7 +41,8 @@ async def relay_stream(
     on_content is called once, at the first generated content. The result's outcome says how it ended. The response
     is complete unless the engine broke off before its [DONE].
     """
-    chunk, waiting, broken = first, True, False
+    chunk, waiting = first, True
+    fault: EngineFault | None = None
     while chunk:
         forward = tap.feed(chunk)
         if forward:
@@ -51,15 +52,16 @@ async def relay_stream(
             on_content()
         try:
             chunk = await response.read()
-        except EngineFault:
-            broken = True
+        except EngineFault as error:
+            fault = error
             break
     result = tap.close()
-    broken = broken and not result.done_seen
+    broken = fault is not None and not result.done_seen
     if broken and result.outcome == "ok":  # opaque: only the transport told
         result = msgspec.structs.replace(result, outcome="truncated")
     truncated = result.outcome == "truncated"
-    tail = result.tail + (b"\n\n" + Refusal("stream_broken").event() if truncated else b"")
+    code = "engine_timeout" if fault is not None and fault.kind == "timeout" else "stream_broken"
+    tail = result.tail + (b"\n\n" + Refusal(code).event() if truncated else b"")
     await send({"type": "http.response.body", "body": tail, "more_body": broken or truncated})
     return result
 
