@@ -80,7 +80,7 @@ class FairQueue(Generic[T]):
         line = self._lines.get(customer)
         if line is None:
             return
-        kept = deque(each for each in line.entries if each[0] is not entry)
+        kept = deque(each for each in line.entries if each[0] != entry)
         self._size -= len(line.entries) - len(kept)
         line.entries = kept
         if not kept:
