@@ -79,7 +79,23 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_body_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 64 << 20
     max_attempts: Annotated[int, msgspec.Meta(ge=1, le=10)] = 3
     connect_timeout_s: Positive = 5.0
-    read_timeout_s: Positive = 900.0
+    first_byte_timeout_s: Positive = 900.0
+    """From the request's dispatch to the first byte of the answer's body: queueing and prefill in the engine."""
+    read_timeout_s: Positive = 300.0
+    """Between two bytes of an answer."""
+    total_timeout_s: Positive | None = 3600.0
+    """From a request's arrival to the end of its answer; null: no limit."""
+    body_timeout_s: Positive = 120.0
+    """For a request's body to arrive."""
+    breaker_failures: Annotated[int, msgspec.Meta(ge=1)] = 5
+    """Faults in a row after which a worker gets no requests."""
+    breaker_open_s: Positive = 5.0
+    """For how long the first time; each further time twice as long, a minute at most."""
+    max_in_flight: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Requests open at one worker; null: as many as come."""
+    queue_size: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Requests of one model that may wait while no worker can take them; 0: they are refused at once."""
+    queue_timeout_s: Positive = 30.0
     poll_interval_s: Positive = 0.5
     pool_idle_s: Positive = 4.0
     """Below the 5 s after which an engine on uvicorn closes an idle connection."""

@@ -40,6 +40,7 @@ TABLE: dict[str, Kind] = {
     "response_not_found": Kind(404, _CLIENT, "no such response"),
     "model_not_found": Kind(404, _CLIENT, "no engine serves this model"),
     "method_not_allowed": Kind(405, _CLIENT, "use another method"),
+    "request_timeout": Kind(408, _CLIENT, "the request's body did not arrive in time"),
     "worker_exists": Kind(409, _CLIENT, "this worker is there already"),
     "body_too_large": Kind(413, _CLIENT, "the body is over the limit"),
     "unsupported_encoding": Kind(415, _CLIENT, "send the body without Content-Encoding"),
@@ -49,6 +50,8 @@ TABLE: dict[str, Kind] = {
     "engine_answer_invalid": Kind(502, _SERVER, "the engine's answer is not HTTP"),
     "no_engine": Kind(503, _SERVER, "no engine is up: try again soon", 5),
     "shutting_down": Kind(503, _SERVER, "the gateway is shutting down", 1),
+    "overloaded": Kind(503, _SERVER, "every engine is busy: try again soon", 2),
+    "total_timeout": Kind(504, _SERVER, "the answer was not complete in time"),
     "engine_timeout": Kind(504, _SERVER, "the engine did not answer in time"),
     "stream_broken": Kind(502, _SERVER, "the engine closed the stream before its end"),
 }
@@ -107,6 +110,8 @@ class Refusal(Exception):
             headers.append((b"retry-after", str(self.kind.retry_after).encode()))
         if self.allow is not None:
             headers.append((b"allow", self.allow.encode()))
+        if self.kind.status == 408 or self.code == "shutting_down":  # nothing more is read from this connection
+            headers.append((b"connection", b"close"))
         if self.kind.status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
         return headers

@@ -14,7 +14,7 @@ import httptools
 
 from prefix.errors import EngineError
 
-FaultKind = Literal["refused", "unreachable", "disconnected", "timeout", "invalid", "unavailable"]
+FaultKind = Literal["refused", "unreachable", "disconnected", "timeout", "invalid", "unavailable", "busy"]
 
 _HIGH_WATER = 256 << 10
 """Bytes kept unread before reading pauses."""
@@ -23,7 +23,7 @@ _HIGH_WATER = 256 << 10
 class EngineFault(EngineError):
     """The engine did not answer, or not to the end.
 
-    kind: in which way (refused: nobody listens there; unavailable: it said so with a status).
+    kind: in which way (refused: nobody listens there; unavailable, busy: it said so with a status).
     """
 
     def __init__(self, kind: FaultKind, detail: str) -> None:

@@ -1,9 +1,9 @@
 """The proxied paths as one raw ASGI endpoint: read, prepare, place, forward, account.
 
 Validation layers and response classes cost more than the rest of a request together, so this is plain ASGI
-(https://asgi.readthedocs.io/en/latest/specs/www.html). A watcher notices the client leaving at any moment and
-cancels the request's task, which closes the engine's connection. Every request ends in exactly one record, and
-every placement in exactly one release.
+(https://asgi.readthedocs.io/en/latest/specs/www.html). A watch ends the request's task when the client leaves or its
+time is over, which closes the engine's connection. Every request ends in exactly one record, and every place at a
+worker in exactly one release, with what it says of the worker.
 """
 
 import asyncio
@@ -12,7 +12,9 @@ from collections.abc import Callable
 
 from engine_adapter.sse import StreamTap
 from gateway.apis import Api, Apis, response_id
+from gateway.breaker import Verdict, judge
 from gateway.config import Config
+from gateway.dispatch import Dispatch, Place
 from gateway.errors import Refusal
 from gateway.exchange import Exchange
 from gateway.http1 import EngineFault, FaultKind
@@ -20,9 +22,11 @@ from gateway.identity import Caller, KeyRing
 from gateway.incoming import CREDENTIALS, ClientGone, Incoming, Receive, Scope, Send, read_request
 from gateway.prepare import Prepared, Preparer
 from gateway.relay import Broken, relay_stream, relay_whole, usage_of
-from gateway.reply import refuse, start
+from gateway.reply import break_off, refuse, start
 from gateway.response_ids import ResponseIds, id_of
+from gateway.retry import RetryBudget, Tries
 from gateway.upstream import Response, Upstream
+from gateway.watch import Watch
 from gateway.workers import Worker, Workers
 from prefix.record import RequestRecord
 
@@ -30,12 +34,13 @@ _CODES: dict[FaultKind, str] = {
     "refused": "no_engine",
     "unavailable": "no_engine",
     "unreachable": "no_engine",
+    "busy": "overloaded",
     "disconnected": "engine_disconnected",
     "timeout": "engine_timeout",
     "invalid": "engine_answer_invalid",
 }
-_RETRY: frozenset[FaultKind] = frozenset(("refused", "unreachable", "unavailable", "disconnected"))
-_RETRY_STATUS = frozenset((502, 503))
+_ELSEWHERE: dict[int, FaultKind] = {429: "busy", 502: "unavailable", 503: "unavailable"}
+"""Statuses for which another worker is asked, where one may be."""
 
 
 class Proxy:
@@ -55,12 +60,16 @@ class Proxy:
         self._finished = finished
         self._preparer = Preparer(workers.models)
         self.response_ids = ResponseIds()
+        self._budget = RetryBudget()
         self._now = time.monotonic
+        self._draining = False
+        self.dispatch = Dispatch(config, workers)
         self.configure(config)
 
     def configure(self, config: Config) -> None:
         """Use another configuration from the next request on."""
         self._config = config
+        self.dispatch.configure(config)
         self._keys = KeyRing(config.customers)
         self.apis = Apis(config.allow_paths)
 
@@ -68,14 +77,24 @@ class Proxy:
         """Who asks. Raises Refusal `invalid_api_key` when customers are configured and this is none of them."""
         return self._keys.caller(authorization)
 
+    def drain(self) -> None:
+        """Refuse new requests and those that wait for a worker; what runs finishes."""
+        self._draining = True
+        self.dispatch.close()
+
     async def __call__(self, api: Api, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request to a path of this API."""
         exchange = Exchange(api, self._now())
         try:
             await self._serve(exchange, scope, receive, send)
         except Refusal as refusal:
-            exchange.status, exchange.error_type = refusal.kind.status, refusal.code
-            await refuse(exchange, refusal, send)
+            exchange.error_type = refusal.code
+            if exchange.status:  # the head has left: there is no other way to say it
+                exchange.outcome = "error"
+                await break_off(exchange, refusal, send)
+            else:
+                exchange.status = refusal.kind.status
+                await refuse(exchange, refusal, send)
         except ClientGone:
             exchange.status, exchange.outcome, exchange.error_type = 499, "client_disconnect", "client_disconnect"
         except asyncio.CancelledError:  # the server is stopping and waits no longer
@@ -88,59 +107,58 @@ class Proxy:
             self._finished(exchange.record(time.time, self._now()))
 
     async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
-        api = exchange.api
+        api, config = exchange.api, self._config
         method = "GET" if scope["method"] == "HEAD" else scope["method"]  # the server leaves the body out
         if method not in api.methods:
             raise Refusal("method_not_allowed", f"{scope['path']} takes {' and '.join(api.methods)}", allow=api.allow)
-        incoming = await read_request(scope, receive, self._config.max_body_bytes)
-        exchange.client_request_id = incoming.request_id
-        caller = self.caller(incoming.authorization)
-        prepared = self._preparer.prepare(api, incoming, caller, self._config, self._now())
-        prepared = self._bound(prepared, response_id(incoming.path) or prepared.stored, caller)
-        exchange.prepared, exchange.streamed, exchange.customer = prepared, prepared.stream, caller.customer
-        task = asyncio.current_task()
-        assert task is not None
-        watcher = asyncio.ensure_future(_until_gone(receive))
-        watcher.add_done_callback(lambda done: None if done.cancelled() else task.cancel("client gone"))
-        try:
+        if self._draining:
+            raise Refusal("shutting_down")
+        with Watch(self._upstream.watches) as watch:
+            watch.limit(exchange.received + config.body_timeout_s, "request_timeout")
+            incoming = await read_request(scope, receive, config.max_body_bytes)
+            exchange.client_request_id = incoming.request_id
+            caller = self.caller(incoming.authorization)
+            prepared = self._preparer.prepare(api, incoming, caller, config, self._now())
+            prepared = self._bound(prepared, response_id(incoming.path) or prepared.stored, caller)
+            exchange.prepared, exchange.streamed, exchange.customer = prepared, prepared.stream, caller.customer
+            total = config.total_timeout_s
+            watch.limit(None if total is None else exchange.received + total, "total_timeout")
+            watch.follow(receive)
             await self._attempts(exchange, incoming, prepared, caller, send)
-        except asyncio.CancelledError:
-            if not watcher.done() or watcher.cancelled():
-                raise
-            task.uncancel()
-            raise ClientGone from None
-        finally:
-            watcher.cancel()
 
     async def _attempts(
         self, exchange: Exchange, incoming: Incoming, prepared: Prepared, caller: Caller, send: Send
     ) -> None:
         """Try workers until one answers; nothing has been sent to the client before that."""
-        left = self._config.max_attempts
-        tried: set[str] = set()
+        tries = Tries(self._budget, self._config.max_attempts)
         while True:
-            worker = self._place(exchange, prepared, self._candidates(prepared) - tried)
-            tried.add(worker.id)
-            left -= 1
-            last = left <= 0 or not self._candidates(prepared) - tried
+            place = await self.dispatch.place(prepared, tries.tried)
+            exchange.route, exchange.worker = place.route, place.worker
+            tries.tried.add(place.worker.id)
+            verdict: Verdict = "neither"
             try:
-                body, hide = prepared.for_engine(worker.engine)
+                body, hide = prepared.for_engine(place.worker.engine)
                 exchange.dispatched = exchange.dispatched or self._now()
-                response, first = await self._ask(worker, incoming, body, last=last)
-                await self._relay(exchange, worker, response, first, send, hide=hide, trusted=caller.trusted)
+                response, first = await self._ask(place, incoming, prepared, body, tries)
+                verdict = judge(response.status)
+                if verdict == "ok":
+                    self._workers.breakers.answered(place.worker.id)
+                    verdict = "neither"  # until it has answered to the end
+                await self._relay(exchange, place.worker, response, first, send, hide=hide, trusted=caller.trusted)
+                if response.status < 400:
+                    verdict = "fault" if exchange.outcome == "truncated" else "ok"
                 return
             except EngineFault as error:
+                verdict = "neither" if error.kind == "busy" else "fault"
                 exchange.outcome, exchange.error_type = "error", _CODES[error.kind]
-                self._suspect(worker, error)
+                self._suspect(place.worker, error)
                 if isinstance(error, Broken):
                     return
-                if last or error.kind not in _RETRY:
-                    raise Refusal(_CODES[error.kind], f"worker {worker.id}: {error}") from error
-                if error.kind == "disconnected":
-                    left = 1  # it may be the request that ends engines: one more may see it, not all of them
+                if error.kind not in ("busy", "unavailable") and not self._again(error.kind, prepared, tries):
+                    raise Refusal(_CODES[error.kind], f"worker {place.worker.id}: {error}") from error
                 exchange.retries += 1
             finally:
-                self._release(exchange, worker)
+                self._release(exchange, place, verdict)
 
     def _bound(self, prepared: Prepared, stored: str | None, caller: Caller) -> Prepared:
         """The request, bound to the worker that keeps the response it names. Raises Refusal `response_not_found`."""
@@ -152,39 +170,30 @@ class Proxy:
         group = self._workers.models.group_of(owner.worker)
         return prepared if group is None else prepared._replace(worker=owner.worker, group=group)
 
-    def _candidates(self, prepared: Prepared) -> frozenset[str]:
-        """The workers that may answer it: the one that keeps its response, else those known to have its path."""
-        if prepared.worker is not None:
-            return frozenset((prepared.worker,))
-        ready, api = prepared.group.ready, prepared.api
-        if api.everywhere:
-            return ready
-        return frozenset(name for name in ready if self._workers.get(name).speaks(api.path)) or ready
+    def _again(self, kind: FaultKind, prepared: Prepared, tries: Tries) -> bool:
+        """Whether another worker is asked after this fault."""
+        if kind == "busy":
+            another = self.dispatch.idle(prepared, tries.tried)
+        else:
+            another = self.dispatch.another(prepared, tries.tried)
+        return another and tries.again(kind, self._now())
 
-    def _place(self, exchange: Exchange, prepared: Prepared, candidates: frozenset[str] | set[str]) -> Worker:
-        if not candidates:
-            raise Refusal("no_engine")
-        route = prepared.group.router.route(
-            prepared.blocks,
-            prepared.prompt_tokens,
-            self._now(),
-            max_output_tokens=prepared.max_output_tokens,
-            candidates=candidates,
-            session=prepared.identity.session,
-        )
-        worker = self._workers.get(route.worker)
-        worker.in_flight += 1
-        exchange.route, exchange.worker = route, worker
-        return worker
+    async def _ask(
+        self, place: Place, incoming: Incoming, prepared: Prepared, body: bytes, tries: Tries
+    ) -> tuple[Response, bytes]:
+        """Send the request; the response and its first bytes.
 
-    async def _ask(self, worker: Worker, incoming: Incoming, body: bytes, *, last: bool) -> tuple[Response, bytes]:
-        """Send the request; the response and its first bytes. Raises EngineFault, for 502 and 503 unless `last`."""
+        Raises EngineFault; `busy` and `unavailable` only where another worker is to be asked.
+        """
         path = incoming.path if not incoming.query else f"{incoming.path}?{incoming.query.decode('latin-1')}"
         headers = incoming.headers if self._keys.open else [h for h in incoming.headers if h[0] not in CREDENTIALS]
-        response = await self._upstream.post(worker.url, path, headers, body, incoming.method)
+        response = await self._upstream.post(
+            place.worker.url, path, headers, body, incoming.method, lambda: self._budget.take(self._now())
+        )
         try:
-            if response.status in _RETRY_STATUS and not last:
-                raise EngineFault("unavailable", f"answered {response.status}")
+            kind = _ELSEWHERE.get(response.status)
+            if kind is not None and self._again(kind, prepared, tries):
+                raise EngineFault(kind, f"answered {response.status}")
             return response, await response.read()
         except BaseException:
             response.close()
@@ -238,7 +247,7 @@ class Proxy:
             return tap.first_content
 
         try:
-            result = await relay_stream(response, first, send, tap, notice, Refusal("stream_broken").event(dialect))
+            result = await relay_stream(response, first, send, tap, notice, dialect)
         except asyncio.CancelledError:
             exchange.usage = tap.close().usage
             raise
@@ -252,22 +261,13 @@ class Proxy:
         if name is not None and exchange.worker is not None:
             self.response_ids.remember(name, exchange.worker.id, exchange.customer, self._now())
 
-    def _release(self, exchange: Exchange, worker: Worker) -> None:
-        """The placement is over, however it ended: free its load, correct the index by what was reported."""
-        route, prepared, usage = exchange.route, exchange.prepared, exchange.usage
-        if route is None or prepared is None:
-            return
-        worker.in_flight -= 1
+    def _release(self, exchange: Exchange, place: Place, verdict: Verdict) -> None:
+        """The place is over, however it ended: free it, and learn from what was reported."""
+        prepared, usage = exchange.prepared, exchange.usage
         cached = usage.cached_read if usage else None
-        prepared.group.router.release(
-            route, self._now(), cached_tokens=cached, output_tokens=(usage.output or 0) if usage else 0
-        )
+        output = (usage.output or 0) if usage else 0
+        self.dispatch.release(place, verdict, cached_tokens=cached, output_tokens=output)
         if cached is not None and exchange.api.cached == "reporting":  # others tell it whatever is reported
-            worker.cache_report = True
-        if usage is not None and usage.input_total and prepared.teaches:
-            prepared.group.learn_ratio(len(prepared.view.text), usage.input_total)
-
-
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+            place.worker.cache_report = True
+        if usage is not None and usage.input_total and prepared is not None and prepared.teaches:
+            place.group.learn_ratio(len(prepared.view.text), usage.input_total)

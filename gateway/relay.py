@@ -10,6 +10,7 @@ import msgspec
 
 from engine_adapter.sse import StreamResult, StreamTap
 from engine_adapter.usage import Usage, parse_usage, sum_choices
+from gateway.errors import Refusal
 from gateway.http1 import EngineFault
 from gateway.incoming import Send
 from gateway.upstream import Response
@@ -33,14 +34,15 @@ class Broken(EngineFault):
 
 
 async def relay_stream(
-    response: Response, first: bytes, send: Send, tap: StreamTap, notice: Callable[[], bool], broken_event: bytes
+    response: Response, first: bytes, send: Send, tap: StreamTap, notice: Callable[[], bool], dialect: str
 ) -> StreamResult:
-    """Forward a stream of events. A broken one gets `broken_event` and is left without its end.
+    """Forward a stream of events. A broken one gets an error event (of this dialect) and is left without its end.
 
     notice is called at each chunk, before it goes on, until it says True: what the tap looks for was seen. The
     result's outcome says how it ended. The response is complete unless the engine broke off before the stream's end.
     """
-    chunk, waiting, broken = first, True, False
+    chunk, waiting = first, True
+    fault: EngineFault | None = None
     while chunk:
         forward = tap.feed(chunk)
         if waiting:
@@ -49,15 +51,16 @@ async def relay_stream(
             await send({"type": "http.response.body", "body": forward, "more_body": True})
         try:
             chunk = await response.read()
-        except EngineFault:
-            broken = True
+        except EngineFault as error:
+            fault = error
             break
     result = tap.close()
-    broken = broken and not result.done_seen
+    broken = fault is not None and not result.done_seen
     if broken and result.outcome == "ok":  # opaque: only the transport told
         result = msgspec.structs.replace(result, outcome="truncated")
     truncated = result.outcome == "truncated"
-    tail = result.tail + (b"\n\n" + broken_event if truncated else b"")
+    code = "engine_timeout" if fault is not None and fault.kind == "timeout" else "stream_broken"
+    tail = result.tail + (b"\n\n" + Refusal(code).event(dialect) if truncated else b"")
     await send({"type": "http.response.body", "body": tail, "more_body": broken or truncated})
     return result
 

@@ -1,5 +1,7 @@
 """What the gateway itself says in a response: its headers, and its refusals."""
 
+import asyncio
+import contextlib
 import re
 
 from gateway.errors import Refusal
@@ -7,6 +9,7 @@ from gateway.exchange import Exchange
 from gateway.incoming import Send, response_headers
 from gateway.upstream import Response
 
+_FAREWELL_S = 1.0
 _INVISIBLE = re.compile(rb"[^!-~]")
 
 
@@ -39,6 +42,16 @@ def _own_headers(exchange: Exchange, *, echo: bool = True) -> list[tuple[bytes, 
         kinds = dict.fromkeys(change.kind for change in prepared.changes)
         headers.append((b"x-prefixgate-changes", ", ".join(kinds).encode()))
     return headers
+
+
+async def break_off(exchange: Exchange, refusal: Refusal, send: Send) -> None:
+    """End an answer whose head has left: a stream with an error event, and never with a clean end."""
+    if not exchange.streamed:
+        return
+    event = refusal.event(exchange.api.errors)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_FAREWELL_S):  # the client may not be reading
+            await send({"type": "http.response.body", "body": b"\n\n" + event, "more_body": True})
 
 
 async def refuse(exchange: Exchange, refusal: Refusal, send: Send) -> None:

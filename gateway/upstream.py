@@ -6,29 +6,27 @@ has not seen it (case 54).
 """
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
 from gateway.config import Config
 from gateway.http1 import Connection, EngineFault, FaultKind
+from gateway.watch import Watch
 
 _TICK_S = 0.5
-_CONNECT_FAULTS: tuple[tuple[type[OSError], FaultKind], ...] = (
-    (ConnectionRefusedError, "refused"),
-    (TimeoutError, "unreachable"),
-    (OSError, "unreachable"),
-)
 
 
 class Response:
     """An engine's answer: status and headers (lower-case names) at once, the body by `read` as it arrives."""
 
-    __slots__ = ("_connection", "_pool", "_timeout", "headers", "status")
+    __slots__ = ("_connection", "_first_by", "_pool", "_timeout", "headers", "status")
 
-    def __init__(self, pool: "_Pool", connection: Connection, timeout_s: float) -> None:
+    def __init__(self, pool: "_Pool", connection: Connection, first_by: float, timeout_s: float) -> None:
         self._pool = pool
         self._connection = connection
+        self._first_by = first_by
         self._timeout = timeout_s
         self.status = connection.status
         self.headers = connection.headers
@@ -46,7 +44,9 @@ class Response:
 
     async def read(self) -> bytes:
         """The bytes that arrived since the last call, b"" at the end. Raises EngineFault."""
-        return await self._connection.read(self._pool.now() + self._timeout)
+        deadline = self._first_by or self._pool.now() + self._timeout
+        self._first_by = 0.0
+        return await self._connection.read(deadline)
 
     def close(self) -> None:
         """Done with it: the connection is reused when the answer was complete, dropped otherwise."""
@@ -80,14 +80,37 @@ class _Pool:
         return None
 
     async def connect(self) -> Connection:
-        """A fresh connection. Raises EngineFault `refused` or `unreachable`."""
-        connection = Connection(self._loop)
+        """A fresh connection, to the first of the host's addresses that takes one.
+
+        Raises EngineFault `refused` or `unreachable`.
+        """
+        faults: list[EngineFault] = []
         try:
             async with asyncio.timeout(self._config.connect_timeout_s):
-                await self._loop.create_connection(lambda: connection, self._host, self._port, ssl=self._tls)
-        except OSError as error:
-            kind = next(kind for known, kind in _CONNECT_FAULTS if isinstance(error, known))
-            raise EngineFault(kind, f"cannot connect: {error.strerror or error or 'timed out'}") from error
+                for address in await self._addresses():
+                    try:
+                        return await self._connect(address)
+                    except OSError as error:
+                        kind: FaultKind = "refused" if isinstance(error, ConnectionRefusedError) else "unreachable"
+                        faults.append(EngineFault(kind, f"cannot connect: {error.strerror or error}"))
+        except OSError as error:  # the name, or the time
+            raise EngineFault("unreachable", f"cannot connect: {error.strerror or error or 'timed out'}") from error
+        raise next((fault for fault in faults if fault.kind == "refused"), faults[0])
+
+    async def _addresses(self) -> list[str]:
+        found = await self._loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+    async def _connect(self, address: str) -> Connection:
+        connection = Connection(self._loop)
+        name = self._host if self._tls else None
+        try:
+            await self._loop.create_connection(
+                lambda: connection, address, self._port, ssl=self._tls, server_hostname=name
+            )
+        except BaseException:
+            connection.close()
+            raise
         self._all.add(connection)
         return connection
 
@@ -115,12 +138,16 @@ class _Pool:
 
 
 class Upstream:
-    """Connections to all engines. Use as an async context manager."""
+    """Connections to all engines. Use as an async context manager.
+
+    watches: requests whose time this clock watches too.
+    """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._pools: dict[str, _Pool] = {}
         self._open: set[Connection] = set()
+        self.watches: set[Watch] = set()
 
     async def __aenter__(self) -> "Upstream":
         self._clock = asyncio.get_running_loop().create_task(self._tick())
@@ -132,11 +159,21 @@ class Upstream:
             connection.close()
 
     async def post(
-        self, base: str, path: str, headers: Iterable[tuple[bytes, bytes]], body: bytes, method: str = "POST"
+        self,
+        base: str,
+        path: str,
+        headers: Iterable[tuple[bytes, bytes]],
+        body: bytes,
+        method: str = "POST",
+        again: Callable[[], bool] = lambda: True,
     ) -> Response:
-        """Send a request; its answer once status and headers are there. Raises EngineFault."""
-        lines = [b"%s: %s\r\n" % header for header in headers]
-        return await self._request(base, method.encode(), path, b"".join(lines), body, self._config.read_timeout_s)
+        """Send a request; its answer once status and headers are there.
+
+        again: asked before it goes out a second time because a kept connection was closed. Raises EngineFault.
+        """
+        lines = b"".join([b"%s: %s\r\n" % header for header in headers])
+        timeouts = self._config.first_byte_timeout_s, self._config.read_timeout_s
+        return await self._request(base, method.encode(), path, lines, body, timeouts, again)
 
     async def get(self, url: str, path: str, *, timeout_s: float, limit: int = 4 << 20) -> tuple[int, bytes]:
         """Status and body of a small resource, at most `limit` bytes of it, all within `timeout_s`.
@@ -145,7 +182,7 @@ class Upstream:
         """
         try:
             async with asyncio.timeout(timeout_s):
-                response = await self._request(url, b"GET", path, b"", b"", timeout_s)
+                response = await self._request(url, b"GET", path, b"", b"", (timeout_s, timeout_s))
                 try:
                     return response.status, await _read(response, limit)
                 finally:
@@ -160,8 +197,16 @@ class Upstream:
             pool.drop(connection)
 
     async def _request(
-        self, base: str, method: bytes, path: str, lines: bytes, body: bytes, timeout_s: float
+        self,
+        base: str,
+        method: bytes,
+        path: str,
+        lines: bytes,
+        body: bytes,
+        timeouts: tuple[float, float],
+        again: Callable[[], bool] = lambda: True,
     ) -> Response:
+        """timeouts: seconds to the first byte of the body, and between two bytes."""
         pool = self._pools.get(base)
         if pool is None:
             pool = self._pools[base] = _Pool(base, self._config, self._open)
@@ -169,12 +214,13 @@ class Upstream:
         target = (pool.base + path).encode("latin-1", "backslashreplace")
         pieces = (head % (method, target, pool.authority, len(body), lines), body)
         connection = pool.take() or await pool.connect()
+        first_by = pool.now() + timeouts[0]
         try:
             try:
                 connection.send(pieces)
-                await connection.head(pool.now() + timeout_s)
+                await connection.head(first_by)
             except EngineFault as fault:
-                if fault.kind != "disconnected" or not connection.used or connection.answered:
+                if fault.kind != "disconnected" or not connection.used or connection.answered or not again():
                     raise
                 pool.drop(connection)
                 try:
@@ -182,11 +228,11 @@ class Upstream:
                 except EngineFault:  # perhaps it died of this very request: that is more than refusing a connection
                     raise fault from None
                 connection.send(pieces)
-                await connection.head(pool.now() + timeout_s)
+                await connection.head(first_by)
         except BaseException:
             pool.drop(connection)
             raise
-        return Response(pool, connection, timeout_s)
+        return Response(pool, connection, first_by, timeouts[1])
 
     async def _tick(self) -> None:
         """One clock for all: fails those who waited too long, closes what idled too long."""
@@ -197,6 +243,9 @@ class Upstream:
             for connection in tuple(self._open):
                 if connection.deadline is not None and connection.deadline < now:
                     connection.fail("timeout", "the engine did not answer in time")
+            for watch in tuple(self.watches):
+                if watch.deadline is not None and watch.deadline < now:
+                    watch.expire()
             for pool in self._pools.values():
                 pool.sweep()
 

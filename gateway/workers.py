@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from engine_adapter.engine import Continuity, Engine, EngineInfo, EngineLoad, State, forgot
+from gateway.breaker import Breakers
 from gateway.errors import Refusal
 from gateway.models import Models
 
@@ -88,10 +89,11 @@ class Worker:
 
 
 class Workers:
-    """All workers by id. Keeps the routers of `models` in step with what becomes known."""
+    """All workers by id. Keeps the routers of `models`, and the breakers, in step with what becomes known."""
 
     def __init__(self, models: Models) -> None:
         self.models = models
+        self.breakers = Breakers()
         self._by_id: dict[str, Worker] = {}
 
     def __iter__(self) -> Iterator[Worker]:
@@ -123,6 +125,7 @@ class Workers:
         """Take a worker out; requests it is serving finish. Raises Refusal `worker_not_found`."""
         worker = self.get(name)
         del self._by_id[name]
+        self.breakers.forget(worker.id)
         self.models.leave(worker.id)
         return worker
 
@@ -166,6 +169,7 @@ class Workers:
         worker.continuity = Continuity()
         worker.unspoken.clear()  # another version may come up
         self.models.forget(worker.id)
+        self.breakers.renew(worker.id)
         self.set_state(worker, State.DOWN)
 
     def set_state(self, worker: Worker, state: State) -> None:

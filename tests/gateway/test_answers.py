@@ -136,7 +136,7 @@ async def test_an_engine_that_says_continue_first() -> None:
 async def test_an_engine_that_says_nothing(path: str) -> None:
     """Without headers, or without a body behind them: 504 after the read timeout, and not tried elsewhere."""
     for answer in (raw(), raw(EVENTS_HEAD)):
-        async with FakeEngine(answer) as engine, running(engine, read_timeout_s=0.05) as gateway:
+        async with FakeEngine(answer) as engine, running(engine, first_byte_timeout_s=0.05) as gateway:
             status, body = await gateway.ask(path, chat())
             assert (status, error_of(body)["code"]) == (504, "engine_timeout")
             await engine.received[-1].connection.closed.wait()

@@ -99,7 +99,7 @@ async def test_nobody_is_left() -> None:
         await here.engines[0].start()
 
 
-@pytest.mark.parametrize("status", [*case(44)["expected"]["never_retry"], 408, 429, 500, 504])
+@pytest.mark.parametrize("status", [*case(44)["expected"]["never_retry"], 408, 500, 504])
 async def test_other_statuses_are_never_retried(status: int) -> None:
     """Case 44: a client error is the request's own, and a 500 may have cost a generation."""
     async with fleet(2, whole(b"no", status), whole(OK)) as here:

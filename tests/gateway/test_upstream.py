@@ -96,7 +96,7 @@ FAULTS: dict[FaultKind, Answer] = {
 @pytest.mark.parametrize("kind", FAULTS)
 async def test_faults_before_the_head(kind: FaultKind) -> None:
     """Each has its kind, and its connection is closed."""
-    async with FakeEngine(FAULTS[kind]) as engine, upstream(read_timeout_s=0.05) as client:
+    async with FakeEngine(FAULTS[kind]) as engine, upstream(first_byte_timeout_s=0.05) as client:
         with pytest.raises(EngineFault) as caught:
             await post(client, engine)
         assert caught.value.kind == kind

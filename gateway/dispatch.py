@@ -1,0 +1,223 @@
+"""A request's place at a worker: who may have it, waiting for one with room, giving the place back.
+
+Candidates are the workers that are up (gateway.health), not open (gateway.breaker), not tried yet and below
+`max_in_flight`. When all of them are at their limit, or none is up, a request waits in a bounded queue, if there is
+one (gateway.queue). Nobody overtakes: while somebody waits, places that come free are given out by the queue alone.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from gateway.breaker import Verdict
+from gateway.config import Config
+from gateway.errors import Refusal
+from gateway.models import ModelGroup
+from gateway.prepare import Prepared
+from gateway.queue import FairQueue
+from gateway.router import Route
+from gateway.workers import Worker, Workers
+
+_log = logging.getLogger("prefixgate")
+_LOOK_S = 0.05
+"""How often the queue looks whether a worker came up or out of its breaker; freed places are given out at once."""
+_OUTPUT_GUESS = 256
+_NOBODY: AbstractSet[str] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A request in the queue; the result is its place."""
+
+    prepared: Prepared
+    tried: AbstractSet[str]
+    place: asyncio.Future["Place"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A slot at a worker, taken until `Dispatch.release`."""
+
+    worker: Worker
+    route: Route
+    group: ModelGroup
+
+
+@dataclass(slots=True)
+class QueueCounts:
+    """What happened in the queue since the start: requests that waited and how long together, those refused."""
+
+    waited: int = 0
+    waited_s: float = 0.0
+    refused: int = 0
+
+
+class Dispatch:
+    """Gives out places at workers."""
+
+    def __init__(self, config: Config, workers: Workers) -> None:
+        self._workers = workers
+        self._now = time.monotonic
+        self._queues: dict[ModelGroup, FairQueue[_Waiting]] = {}
+        self._looking: asyncio.TimerHandle | None = None
+        self._closed = False
+        self.counts = QueueCounts()
+        self.configure(config)
+
+    def configure(self, config: Config) -> None:
+        """Use other limits from now on."""
+        self._workers.breakers.failures, self._workers.breakers.open_s = (
+            config.breaker_failures,
+            config.breaker_open_s,
+        )
+        self._limit = config.max_in_flight
+        self._capacity = config.queue_size
+        self._timeout_s = config.queue_timeout_s
+        for queue in self._queues.values():
+            queue.capacity = config.queue_size
+
+    @property
+    def queued(self) -> int:
+        """Requests waiting now."""
+        return sum(len(queue) for queue in self._queues.values())
+
+    def able(self, prepared: Prepared) -> frozenset[str]:
+        """The workers that are up and may answer it: the one that keeps its response, else those with its path."""
+        ready, api = prepared.group.ready, prepared.api
+        if prepared.worker is not None:
+            return ready & {prepared.worker}
+        if api.everywhere:
+            return ready
+        return frozenset(name for name in ready if self._workers.get(name).speaks(api.path)) or ready
+
+    def candidates(self, prepared: Prepared, tried: AbstractSet[str] = _NOBODY) -> AbstractSet[str]:
+        """Workers that may get it now."""
+        return self._usable(self.able(prepared) - tried)
+
+    def _usable(self, left: AbstractSet[str]) -> AbstractSet[str]:
+        left = self._workers.breakers.usable(left, self._now())
+        return left if self._limit is None else {name for name in left if self._has_room(name)}
+
+    def another(self, prepared: Prepared, tried: AbstractSet[str]) -> bool:
+        """Whether there is a worker that has not been tried, with room now or, where there is a queue, later."""
+        return bool(self.candidates(prepared, tried) or (self._capacity and self.able(prepared) - tried))
+
+    def idle(self, prepared: Prepared, tried: AbstractSet[str]) -> bool:
+        """Whether a worker has nothing waiting, as far as it tells: one that would not say 429."""
+        loads = (self._workers.get(name).load for name in self.candidates(prepared, tried))
+        return any(load is None or not load.waiting for load in loads)
+
+    async def place(self, prepared: Prepared, tried: AbstractSet[str]) -> Place:
+        """A place at a worker, at once or out of the queue.
+
+        Raises Refusal `no_engine`, `overloaded`, `shutting_down`.
+        """
+        if self._closed:
+            raise Refusal("shutting_down")
+        if prepared.group not in self._queues and (candidates := self.candidates(prepared, tried)):
+            return self._take(prepared, candidates)
+        if self._capacity == 0:
+            raise Refusal("overloaded" if self.able(prepared) - tried else "no_engine")
+        return await self._wait(prepared, tried)
+
+    def release(
+        self, place: Place, verdict: Verdict, *, cached_tokens: int | None = None, output_tokens: int = 0
+    ) -> None:
+        """The place is free again. verdict: what its request says of the worker; tokens: as the engine reported."""
+        worker, group, now = place.worker, place.group, self._now()
+        worker.in_flight -= 1
+        group.router.release(place.route, now, cached_tokens=cached_tokens, output_tokens=output_tokens)
+        if worker.id in group.workers:
+            changed = self._workers.breakers.ended(worker.id, verdict, now, group.workers)
+            if changed is not None:
+                _log.warning("worker %s: breaker %s", worker.id, changed)
+        if self._queues:
+            self._serve(group)
+
+    def close(self) -> None:
+        """The gateway is shutting down: no more places, those who wait are told."""
+        self._closed = True
+        for queue in self._queues.values():
+            for entry in queue.drain():
+                entry.place.set_exception(Refusal("shutting_down"))
+
+    def _has_room(self, name: str) -> bool:
+        return self._limit is None or self._workers.get(name).in_flight < self._limit
+
+    def _take(self, prepared: Prepared, candidates: AbstractSet[str]) -> Place:
+        group = prepared.group
+        route = group.router.route(
+            prepared.blocks,
+            prepared.prompt_tokens,
+            self._now(),
+            max_output_tokens=prepared.max_output_tokens,
+            candidates=candidates,
+            session=prepared.identity.session,
+        )
+        worker = self._workers.get(route.worker)
+        worker.in_flight += 1
+        self._workers.breakers.began(worker.id)
+        return Place(worker, route, group)
+
+    async def _wait(self, prepared: Prepared, tried: AbstractSet[str]) -> Place:
+        entry = _Waiting(prepared, tried, asyncio.get_running_loop().create_future())
+        queue = self._enter(entry)
+        since = self._now()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await entry.place
+        except BaseException as error:
+            if entry.place.done() and not entry.place.cancelled() and entry.place.exception() is None:
+                self.release(entry.place.result(), "neither")  # it came in the very moment it was given up
+            if not isinstance(error, TimeoutError):
+                raise
+            self.counts.refused += 1
+            code = "overloaded" if prepared.group.ready else "no_engine"
+            raise Refusal(code, f"no engine had room within {self._timeout_s:g} s") from None
+        finally:
+            self._leave(entry, queue)
+            self.counts.waited += 1
+            self.counts.waited_s += self._now() - since
+
+    def _enter(self, entry: _Waiting) -> FairQueue[_Waiting]:
+        prepared = entry.prepared
+        queue = self._queues.get(prepared.group)
+        if queue is None:
+            queue = self._queues[prepared.group] = FairQueue(self._capacity)
+        output = prepared.max_output_tokens if prepared.max_output_tokens is not None else _OUTPUT_GUESS
+        out = queue.push(prepared.identity.customer, entry, prepared.prompt_tokens + output)
+        if out is not None:
+            self.counts.refused += 1
+            out.place.set_exception(Refusal("overloaded", "every engine is busy and the queue is full"))
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
+        return queue
+
+    def _leave(self, entry: _Waiting, queue: FairQueue[_Waiting]) -> None:
+        """Out of the queue, however: with a place, put out, too late, or because the client left."""
+        prepared = entry.prepared
+        queue.remove(prepared.identity.customer, entry)
+        if not queue:
+            self._queues.pop(prepared.group, None)
+
+    def _serve(self, group: ModelGroup) -> None:
+        """Give what is free to those who wait."""
+        queue = self._queues.get(group)
+        while queue and self._usable(group.ready):
+            entry = queue.pop()
+            if entry is None or entry.place.done():
+                continue
+            able = self.able(entry.prepared) - entry.tried
+            if able:  # one that only a full worker can answer goes there all the same: it must not hold up the rest
+                entry.place.set_result(self._take(entry.prepared, self._usable(able) or able))
+            else:
+                entry.place.set_exception(Refusal("no_engine"))
+
+    def _look(self) -> None:
+        self._looking = None
+        for group in tuple(self._queues):
+            self._serve(group)
+        if self._queues:
+            self._looking = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
