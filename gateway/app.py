@@ -15,8 +15,11 @@ from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
+from gateway.access_log import AccessLog
 from gateway.admin import AdminGuard, admin_routes
 from gateway.config import DEFAULT_ROUTE, Config
+from gateway.credentials import NO_SECRETS, Secrets
+from gateway.discovery.fleet import Fleet
 from gateway.errors import Refusal
 from gateway.health import Health
 from gateway.models import Models
@@ -25,13 +28,17 @@ from gateway.proxy import Proxy
 from gateway.upstream import Upstream
 from gateway.version import __version__
 from gateway.workers import Workers
+from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
 from telemetry.gauges import WorkerGauges
 from telemetry.labels import Labels
 from telemetry.setup import create_exporters
 
 _PROXIED = frozenset(PROMPT_FIELDS)
-_FIXED = ("host", "port", "policy", "connect_timeout_s", "read_timeout_s", "pool_idle_s", "otlp_endpoint")
+_FIXED = (
+    *("host", "port", "policy", "connect_timeout_s", "read_timeout_s", "pool_idle_s", "otlp_endpoint"),
+    *("tls_cert", "tls_key", "engine_ca_file", "access_log", "max_header_bytes", "max_headers"),
+)
 """Settings that are read once, at start."""
 _log = logging.getLogger("prefixgate")
 _RETRY = {"retry-after": "5"}
@@ -44,6 +51,8 @@ class Gateway(FastAPI):
     workers: Workers
     models: Models
     health: Health
+    upstream: Upstream
+    fleet: Fleet
     aggregate: Aggregate
     config: Config
 
@@ -54,33 +63,45 @@ class Gateway(FastAPI):
         else:
             await super().__call__(scope, receive, send)
 
-    def reconfigure(self, config: Config) -> None:
-        """Take over a new configuration: engines come and go, routes, customers and levels change."""
+    def reconfigure(self, config: Config, secrets: Secrets = NO_SECRETS) -> None:
+        """Take over a new configuration: engines come and go, routes, customers, limits and levels change."""
         fixed = [name for name in _FIXED if getattr(config, name) != getattr(self.config, name)]
         if fixed:
             _log.warning("restart to change %s: the running values stay", ", ".join(fixed))
         self.config = config
-        self.proxy.configure(config)
+        self.proxy.configure(config, secrets)
+        self.upstream.secrets = secrets
         self.aggregate.labels = _labels(config)
         self.aggregate.labels.learn_models(self.models.ids())
         self.health.configure(config)
+        self.fleet.configure(config)
 
 
-def create_app(config: Config, *, admin_token: str | None = None) -> Gateway:
-    """A gateway for this configuration; it starts watching its engines with the application's lifespan."""
+def create_app(config: Config, *, admin_token: str | None = None, secrets: Secrets = NO_SECRETS) -> Gateway:
+    """A gateway for this configuration; it starts watching its engines with the application's lifespan.
+
+    secrets: what `gateway.credentials.load_secrets` found. Raises ConfigError.
+    """
     models = Models(config.policy)
     workers = Workers(models)
-    upstream = Upstream(config)
+    upstream = Upstream(config, secrets)
     aggregate = Aggregate(_labels(config))
     exporters = create_exporters(
         aggregate, lambda: _gauges(workers, models), otlp_endpoint=config.otlp_endpoint, version=__version__
     )
     health = Health(config, workers, upstream, lambda names: aggregate.labels.learn_models(names))
+    fleet = Fleet(config, workers, health)
+    access_log = AccessLog(config.access_log)
+
+    def finished(record: RequestRecord) -> None:
+        aggregate.record(record)
+        access_log.write(record)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with upstream, health:
-            yield
+        with access_log:
+            async with upstream, health, fleet:
+                yield
         await asyncio.to_thread(exporters.shutdown)
 
     app = Gateway(
@@ -93,7 +114,8 @@ def create_app(config: Config, *, admin_token: str | None = None) -> Gateway:
     )
     app.config = config
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
-    app.proxy = Proxy(config, workers, upstream, health.suspect, aggregate.record)
+    app.upstream, app.fleet = upstream, fleet
+    app.proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets)
     app.include_router(admin_routes(AdminGuard(admin_token, config.host), workers, health, exporters))
     _public_routes(app)
     _error_handlers(app)

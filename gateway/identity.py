@@ -18,6 +18,8 @@ from prefix.body import Body
 
 ANONYMOUS = "anonymous"
 PREFIX = b"x-prefixgate-"
+CREDENTIALS = frozenset((b"authorization", b"x-api-key", b"api-key"))
+"""Headers that carry a client's key: the gateway's own business once it has customers."""
 _MAX_VALUE = 256
 
 
@@ -80,10 +82,15 @@ def identify(caller: Caller, headers: Mapping[bytes, bytes], body: Body, config:
     prompt = _object(body, "prompt")
     route = _header(given, b"route") or (caller.config and caller.config.route) or _text(metadata.get("route"))
     version = _header(given, b"prompt-version") or _text(metadata.get("prompt_version")) or _prompt_id(prompt)
-    customer = caller.customer or _header(given, b"customer") or _text(metadata.get("customer"))
+    customer = caller.customer or _header(given, b"customer") or _text(metadata.get("customer")) or ANONYMOUS
     session = _header(given, b"session") or _text(body.value("prompt_cache_key"))
     known = route if route in config.routes else DEFAULT_ROUTE
-    return Identity(customer or ANONYMOUS, known or DEFAULT_ROUTE, version, session)
+    return Identity(customer, known or DEFAULT_ROUTE, version, session)
+
+
+def named_customer(caller: Caller, headers: Mapping[bytes, bytes]) -> str:
+    """The customer as far as it is known before the body is: limits do not believe what a body says."""
+    return caller.customer or _header(headers, b"customer") or ANONYMOUS
 
 
 def new_key() -> tuple[str, str]:

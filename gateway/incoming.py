@@ -36,6 +36,7 @@ class Incoming(NamedTuple):
     own: dict[bytes, bytes]
     authorization: bytes | None
     request_id: bytes | None
+    traceparent: bytes | None
     body: bytes
 
 
@@ -48,6 +49,7 @@ async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
     own: dict[bytes, bytes] = {}
     authorization: bytes | None = None
     request_id: bytes | None = None
+    traceparent: bytes | None = None
     named = _named_by_connection(scope["headers"])
     for name, value in scope["headers"]:
         if name.startswith(PREFIX):
@@ -61,10 +63,13 @@ async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
             raise Refusal("unsupported_encoding")
         elif name == b"x-request-id":
             request_id = value
+        elif name == b"traceparent":
+            traceparent = value
         if name not in _DROPPED and name not in named:
             headers.append((name, value))
     body = await _read_body(receive, limit)
-    return Incoming(scope["path"], scope["query_string"], headers, own, authorization, request_id, body)
+    query = scope["query_string"]
+    return Incoming(scope["path"], query, headers, own, authorization, request_id, traceparent, body)
 
 
 def response_headers(raw: RawHeaders) -> list[tuple[bytes, bytes]]:

@@ -9,12 +9,14 @@ from typing import NamedTuple
 from engine_adapter.engine import Engine
 from gateway.config import Config
 from gateway.errors import Refusal
+from gateway.guard import check_fields
 from gateway.identity import Caller, Identity, identify
+from gateway.isolation import CLIENT_SALT, Isolation, Salt
 from gateway.models import ModelGroup, Models
 from prefix.blocks import BLOCK_BYTES, block_hashes
 from prefix.body import Body, parse_body
 from prefix.canonical import RULES, TOOL_KEYS, ToolCache, rewrite
-from prefix.errors import BodyError
+from prefix.errors import BodyError, ConfigError
 from prefix.hoist import HoistReport
 from prefix.members import member_edits
 from prefix.popularity import Popularity
@@ -35,6 +37,7 @@ class Prepared(NamedTuple):
     body: what the lossy levels left of the client's, `replacements` still to be spliced into it.
     stable_tokens: of tools, leading system text, and behind them what the route's traffic shares.
     hoist: what moving volatile spans out of the system text saves, where the route asks and some were found.
+    salt: the cache namespace the engine must keep this request in, None: any.
     choices: answers per prompt, where the engine reports usage for each of them (/generate); else 1.
     """
 
@@ -54,21 +57,31 @@ class Prepared(NamedTuple):
     max_output_tokens: int | None
     choices: int
     stream: bool
+    salt: Salt | None
 
     def for_engine(self, engine: Engine) -> tuple[bytes, bool]:
-        """The bytes to send to this kind of engine, and whether its usage chunk must be hidden."""
+        """The bytes to send to this kind of engine, and whether its usage chunk must be hidden.
+
+        Raises Refusal `isolation_unsupported` when it takes no salt where one is needed.
+        """
+        if self.salt is not None and self.path not in engine.salted_paths:
+            raise Refusal("isolation_unsupported", f"{engine.kind} takes no cache salt at {self.path}")
         slices = self.body.slice("stream"), self.body.slice("stream_options")
-        added = engine.additions(self.path, stream=slices[0], stream_options=slices[1])
+        added = engine.additions(self.path, stream=slices[0], stream_options=slices[1], salt=self.salt)
         replacements = {**self.replacements, **member_edits(self.body, added.members)}
         raw = self.body.raw
         return (splice(raw, replacements) if replacements else raw), added.hide_usage
 
 
 class Preparer:
-    """Prepares requests; holds the caches of canonical tools, their views and the prompts' versions."""
+    """Prepares requests; holds the caches of canonical tools, their views and the prompts' versions.
+
+    isolation: derives the salts of isolated customers; None only while nobody is.
+    """
 
     def __init__(self, models: Models) -> None:
         self._models = models
+        self.isolation: Isolation | None = None
         self._tools = ToolCache()
         self._views = ToolViews()
         self._versions = PromptVersions()
@@ -79,18 +92,22 @@ class Preparer:
     ) -> Prepared:
         """now: seconds, any monotonic origin.
 
-        Raises Refusal for a body no engine can accept, a missing field, or an unknown model.
+        Raises Refusal for a body no engine can accept, a missing field, a field the caller may not set, or an
+        unknown model.
         """
         try:
             body = parse_body(raw)
             _check_fields(path, body)
+            if caller.config is not None:
+                check_fields(body, caller.config.allow_fields)
             identity = identify(caller, own, body, config)
+            salt = self._salt(caller, identity.customer, body, config)
             route = config.routes.get(identity.route)
             level = (route.level if route else None) or config.level
             made = rewrite(body, self._tools, level, route.rules if route else RULES)
             body = made.body
             tools = _tools(body, made.replacements)
-            view = prompt_view(body, tools, self._views)
+            view = prompt_view(body, tools, self._views, salt="".join(salt or ()))
             version = identity.prompt_version or self._version(body, tools)
         except BodyError as error:
             raise Refusal.of_body(error) from None
@@ -115,7 +132,16 @@ class Preparer:
             max_output_tokens=_max_output(body),
             choices=_choices(body) if path == GENERATE else 1,
             stream=body.slice("stream") == b"true",
+            salt=salt,
         )
+
+    def _salt(self, caller: Caller, customer: str, body: Body, config: Config) -> Salt | None:
+        own = caller.config.isolate_cache if caller.config is not None else None
+        if not (config.isolate_cache if own is None else own):
+            return None
+        if self.isolation is None:
+            raise ConfigError("a customer is isolated and there is no secret to derive its salt from")
+        return self.isolation.salt(customer, body.value(CLIENT_SALT))
 
     def _shared_blocks(self, route: str, blocks: list[int], now: float) -> int:
         """Leading blocks that the route's traffic shares, this prompt counted."""

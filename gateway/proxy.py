@@ -11,11 +11,13 @@ import time
 from collections.abc import Callable
 
 from engine_adapter.sse import StreamTap
+from gateway.admission import Admission
 from gateway.config import Config
+from gateway.credentials import Secrets
 from gateway.errors import Refusal
 from gateway.exchange import Exchange
 from gateway.http1 import EngineFault, FaultKind
-from gateway.identity import Caller, KeyRing
+from gateway.identity import CREDENTIALS, Caller, KeyRing
 from gateway.incoming import ClientGone, Incoming, Receive, Scope, Send, read_request
 from gateway.prepare import GENERATE, Prepared, Preparer
 from gateway.relay import Broken, relay_stream, relay_whole, usage_of
@@ -46,17 +48,21 @@ class Proxy:
         upstream: Upstream,
         suspect: Callable[[Worker, EngineFault], None],
         finished: Callable[[RequestRecord], None],
+        secrets: Secrets,
     ) -> None:
         self._workers = workers
         self._upstream = upstream
         self._suspect = suspect
         self._finished = finished
         self._preparer = Preparer(workers.models)
+        self._admission = Admission()
         self._now = time.monotonic
-        self.configure(config)
+        self.configure(config, secrets)
 
-    def configure(self, config: Config) -> None:
+    def configure(self, config: Config, secrets: Secrets) -> None:
         """Use another configuration from the next request on."""
+        self._preparer.isolation = secrets.isolation
+        self._admission.configure(config)
         self._config = config
         self._keys = KeyRing(config.customers)
 
@@ -80,6 +86,7 @@ class Proxy:
                 await refuse(exchange, Refusal("shutting_down"), send)
             raise
         finally:
+            self._admission.leave(exchange, self._now())
             self._finished(exchange.record(time.time, self._now()))
 
     async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,8 +96,10 @@ class Proxy:
         exchange.client_request_id = incoming.request_id
         caller = self.caller(incoming.authorization)
         path, raw, now = incoming.path, incoming.body, self._now()
+        self._admission.enter(exchange, caller, incoming, now)
         prepared = self._preparer.prepare(path, raw, caller, incoming.own, self._config, now)
         exchange.prepared, exchange.streamed = prepared, prepared.stream
+        self._admission.charge(exchange, prepared, now)
         task = asyncio.current_task()
         assert task is not None
         watcher = asyncio.ensure_future(_until_gone(receive))
@@ -154,7 +163,7 @@ class Proxy:
     async def _ask(self, worker: Worker, incoming: Incoming, body: bytes, *, last: bool) -> tuple[Response, bytes]:
         """Send the request; the response and its first bytes. Raises EngineFault, for 502 and 503 unless `last`."""
         path = incoming.path if not incoming.query else f"{incoming.path}?{incoming.query.decode('latin-1')}"
-        headers = incoming.headers if self._keys.open else [h for h in incoming.headers if h[0] != b"authorization"]
+        headers = incoming.headers if self._keys.open else [h for h in incoming.headers if h[0] not in CREDENTIALS]
         response = await self._upstream.post(worker.url, path, headers, body)
         try:
             if response.status in _RETRY_STATUS and not last:

@@ -7,11 +7,13 @@ has not seen it (case 54).
 
 import asyncio
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
 from gateway.config import Config
+from gateway.credentials import NO_SECRETS, Secrets
 from gateway.http1 import Connection, EngineFault, FaultKind
+from gateway.tls import engine_tls
 
 _TICK_S = 0.5
 _CONNECT_FAULTS: tuple[tuple[type[OSError], FaultKind], ...] = (
@@ -56,12 +58,14 @@ class Response:
 class _Pool:
     """Idle connections to one worker."""
 
-    def __init__(self, url: str, config: Config, connections: set[Connection]) -> None:
+    def __init__(
+        self, url: str, config: Config, connections: set[Connection], tls: Callable[[], ssl.SSLContext]
+    ) -> None:
         parts = urlsplit(url)
         self.authority = parts.netloc.encode()
         self.base = parts.path.rstrip("/")
         self._host = parts.hostname or ""
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._tls = tls() if parts.scheme == "https" else None
         self._port = parts.port or (443 if self._tls else 80)
         self._config = config
         self._all = connections
@@ -115,10 +119,14 @@ class _Pool:
 
 
 class Upstream:
-    """Connections to all engines. Use as an async context manager."""
+    """Connections to all engines. Use as an async context manager. secrets: what to show which engine."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, secrets: Secrets = NO_SECRETS) -> None:
         self._config = config
+        self.secrets = secrets
+        self._context: ssl.SSLContext | None = None
+        if config.engine_ca_file is not None:
+            self._tls()
         self._pools: dict[str, _Pool] = {}
         self._open: set[Connection] = set()
 
@@ -132,7 +140,12 @@ class Upstream:
             connection.close()
 
     async def post(self, base: str, path: str, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Response:
-        """Send a request; its answer once status and headers are there. Raises EngineFault."""
+        """Send a request; its answer once status and headers are there. Raises EngineFault.
+
+        The engine's own credential takes the place of the Authorization among `headers`.
+        """
+        if self.secrets.authorization(base) is not None:
+            headers = [header for header in headers if header[0] != b"authorization"]
         lines = [b"%s: %s\r\n" % header for header in headers]
         return await self._request(base, b"POST", path, b"".join(lines), body, self._config.read_timeout_s)
 
@@ -157,12 +170,20 @@ class Upstream:
         while pool is not None and (connection := pool.take()) is not None:
             pool.drop(connection)
 
+    def _tls(self) -> ssl.SSLContext:
+        if self._context is None:
+            self._context = engine_tls(self._config)
+        return self._context
+
     async def _request(
         self, base: str, method: bytes, path: str, lines: bytes, body: bytes, timeout_s: float
     ) -> Response:
         pool = self._pools.get(base)
         if pool is None:
-            pool = self._pools[base] = _Pool(base, self._config, self._open)
+            pool = self._pools[base] = _Pool(base, self._config, self._open, self._tls)
+        credential = self.secrets.authorization(base)
+        if credential is not None:
+            lines = b"authorization: %s\r\n%s" % (credential, lines)
         head = b"%s %s HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\n%s\r\n"
         target = (pool.base + path).encode("latin-1", "backslashreplace")
         pieces = (head % (method, target, pool.authority, len(body), lines), body)
