@@ -1,13 +1,16 @@
 """What one customer can find out about another's prompts on a real SGLang: by its TTFT, and by what it is told.
 
-The attack: A sends a prompt or does not, then B sends the same one and looks at the time to its first token and at
-`cached_tokens`. The area under the ROC curve (AUC) is the chance that B tells a prompt that A sent from one that it
-did not: 0.5 knows nothing, 1 knows everything.
+The attack: of ten prompts A sends five, then B sends all ten, one after the other in an order that nobody knows, and
+looks at the time to the first token and at `cached_tokens`. The area under the ROC curve (AUC) is the chance that B
+tells a prompt that A sent from one that it did not: 0.5 knows nothing, 0 and 1 know everything.
 """
 
+import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from statistics import median
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,9 +25,13 @@ from tests.integration.engines import TINY, Engines
 
 pytestmark = pytest.mark.engines
 
-TRIALS = 100
-"""Of each kind: 200 in all."""
-PROMPT_BYTES = 5_000
+ROUNDS = {False: 20, True: 26}
+"""Of ten trials, without and with isolation. Where nothing differs, the AUC of 260 is within 0.5 +- 0.1 but for 5 in
+1,000 runs."""
+TOLD = 10
+PROMPT_BYTES = 12_000
+LONG = replace(TINY, context_length=8192, kv_tokens=131072)
+"""So long that computing a prompt stands out on the CPU, with room for all of a round."""
 SECRET = {ISOLATION_SECRET: "a secret that every replica knows"}
 
 
@@ -66,17 +73,17 @@ async def ask(gateway: Running, key: str, prompt: str) -> tuple[float, int, int]
     return ttft, usage["prompt_tokens_details"]["cached_tokens"], usage["prompt_tokens"]
 
 
-async def attack(gateway: Running, keys: Sequence[str], seed: str) -> list[Trial]:
-    """B's trials, in an order that nobody knows."""
-    order = [nth % 2 == 0 for nth in range(2 * TRIALS)]
-    random.Random(seed).shuffle(order)
+async def attack(gateway: Running, keys: Sequence[str], rounds: int, seed: str) -> list[Trial]:
+    """B's trials."""
+    order = random.Random(seed)
     trials = []
-    for nth, sent in enumerate(order):
-        prompt = block_text(f"{seed} {nth}", PROMPT_BYTES)
-        if sent:
-            await ask(gateway, keys[0], prompt)
-        ttft, cached, _ = await ask(gateway, keys[1], prompt)
-        trials.append(Trial(sent, ttft, cached))
+    for nth in range(rounds):
+        prompts = [block_text(f"{seed} {nth} {place}", PROMPT_BYTES) for place in range(TOLD)]
+        sent = set(order.sample(prompts, TOLD // 2))
+        await asyncio.gather(*(ask(gateway, keys[0], prompt) for prompt in sent))
+        for prompt in prompts:
+            ttft, cached, _ = await ask(gateway, keys[1], prompt)
+            trials.append(Trial(prompt in sent, ttft, cached))
     return trials
 
 
@@ -85,33 +92,34 @@ def seen(trials: Sequence[Trial]) -> float:
     return auc([t.ttft_s for t in trials if t.sent], [t.ttft_s for t in trials if not t.sent])
 
 
+def _span(counts: Collection[int]) -> str:
+    return f"{min(counts):,} to {max(counts):,}" if len(counts) > 1 else f"{min(counts):,}"
+
+
 async def test_nobody_can_tell_what_another_customer_asked(engines: Engines) -> None:
-    """Without isolation B knows nearly always; with it B's TTFT is a coin's toss and its cached tokens never differ."""
-    (engine,) = engines.take(1)
+    """Without isolation B knows nearly always; with it the TTFT is a coin's toss, the cached tokens never differ."""
+    (engine,) = engines.take(1, LONG)
     pairs = [new_key(), new_key()]
     keys = [key for key, _ in pairs]
     customers = {name: CustomerConfig(keys=(pair[1],)) for name, pair in zip(("a", "b"), pairs, strict=True)}
     found: dict[bool, list[Trial]] = {}
     for isolate in (False, True):
         async with running(engine, environ=SECRET, customers=customers, isolate_cache=isolate) as gateway:
-            found[isolate] = await attack(gateway, keys, f"isolate {isolate}")
-            own, cached, tokens = await ask(gateway, keys[1], block_text("own", PROMPT_BYTES))
+            found[isolate] = await attack(gateway, keys, ROUNDS[isolate], f"isolate {isolate}")
+            _, cached, tokens = await ask(gateway, keys[1], block_text("own", PROMPT_BYTES))
             again = await ask(gateway, keys[1], block_text("own", PROMPT_BYTES))
+            assert cached < tokens // 2
             assert again[1] == (tokens - 1) // TINY.page_size * TINY.page_size  # its own prompts are cached for it
     for isolate, trials in found.items():
         told = {sent: {t.cached for t in trials if t.sent is sent} for sent in (True, False)}
-        medians = {
-            sent: sorted(t.ttft_s for t in trials if t.sent is sent)[TRIALS // 2] * 1000 for sent in (True, False)
-        }
+        medians = {sent: 1000 * median(t.ttft_s for t in trials if t.sent is sent) for sent in (True, False)}
         print(
             f"\nisolate_cache {isolate}: {len(trials)} trials, {tokens} tokens, AUC on TTFT {seen(trials):.3f}, "
             f"median TTFT {medians[True]:.0f} ms when A had sent it, {medians[False]:.0f} ms when not; "
-            f"cached_tokens {told[True]} and {told[False]}"
+            f"cached_tokens {_span(told[True])} and {_span(told[False])}"
         )
-    assert own > 0
-    assert cached <= TINY.page_size * 4
     assert tokens >= 600
     assert seen(found[False]) >= 0.9
-    assert seen(found[True]) <= 0.6
+    assert 0.4 <= seen(found[True]) <= 0.6
     assert len({t.cached for t in found[True]}) == 1
     assert {t.cached for t in found[False] if t.sent}.isdisjoint({t.cached for t in found[False] if not t.sent})
