@@ -64,6 +64,8 @@ class KubernetesSource:
                         if found != known:
                             known = found
                             yield found
+                failures = 0
+                await asyncio.sleep(_backoff_s(1))
             except _TROUBLE as error:
                 if isinstance(error, _ApiError) and error.status == _GONE:
                     self._version = None
@@ -78,7 +80,7 @@ class KubernetesSource:
             listed = await self._list(session)
             self._slices = {each.metadata.name: each for each in listed.items}
             self._version = listed.metadata.resource_version
-        yield engines(self._slices.values(), self._config)
+            yield engines(self._slices.values(), self._config)
         async with aclosing(self._events(session, self._version)) as events:
             async for event in events:
                 self._take(event)

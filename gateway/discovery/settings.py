@@ -56,11 +56,12 @@ class DiscoveryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def dns_target(url: str) -> tuple[Scheme, str, int]:
     """Scheme, name and port of `dns://name:port` (engines speak http) or `dns+https://name:port`."""
+    wrong = ConfigError(f"{url!r} must look like dns://name:port")
     try:
         parts = urlsplit(url)
         name, port = parts.hostname, parts.port
     except ValueError:
-        name = port = None
+        raise wrong from None
     if parts.scheme not in ("dns", "dns+https") or not name or not port or parts.path.strip("/"):
-        raise ConfigError(f"{url!r} must look like dns://name:port")
+        raise wrong
     return ("https" if parts.scheme == "dns+https" else "http"), name, port

@@ -140,7 +140,8 @@ async def running(
 
     Fails at its end when the application let an exception out, or a request is still somewhere in it.
     """
-    config = Config(engines=tuple(engine.url for engine in engines), **{"poll_interval_s": 0.05} | settings)
+    urls = {"engines": tuple(engine.url for engine in engines), "poll_interval_s": 0.05}
+    config = Config(**urls | settings)
     with mock.patch("gateway.app.Aggregate", Recording):
         app = create_app(config, admin_token=admin_token, secrets=load_secrets(config, environ or {}))
     async with serving(app) as port, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:

@@ -20,7 +20,7 @@ from prefix.errors import ConfigError
 from tests.gateway.fake_engine import EVENTS_HEAD, FakeEngine, chunk, raw, whole
 from tests.gateway.running import CHAT, SOON_S, chat, error_of, exchange, request_bytes
 
-LISTENS = re.compile(r"prefixgate listens on http://127\.0\.0\.1:(\d+)  \(policy (\S+), level (\S+)\)")
+LISTENS = re.compile(r"prefixgate listens on https?://127\.0\.0\.1:(\d+)  \(policy (\S+), level (\S+)\)")
 
 
 class Served:
