@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from engine_adapter.engine import Engine
-from gateway.config import Config
+from gateway.config import Config, CustomerConfig
 from gateway.errors import Refusal
 from gateway.guard import check_fields
 from gateway.identity import Caller, Identity, identify
@@ -112,6 +112,8 @@ class Preparer:
         except BodyError as error:
             raise Refusal.of_body(error) from None
         group = self._models.group(body.value("model"))
+        if caller.config is not None:
+            self._check_adapter(body.value("model"), caller.config)
         blocks = block_hashes(view.text, view.seed, BLOCK_BYTES)
         prompt_tokens = view.tokens or max(1, round(len(view.text) / group.bytes_per_token))
         stable = max(view.stable, self._shared_blocks(identity.route, blocks, now) * BLOCK_BYTES)
@@ -134,6 +136,11 @@ class Preparer:
             stream=body.slice("stream") == b"true",
             salt=salt,
         )
+
+    def _check_adapter(self, model: object, customer: CustomerConfig) -> None:
+        """`base:adapter` is another spelling of lora_path."""
+        if type(model) is str and not self._models.lists(model) and "lora_path" not in customer.allow_fields:
+            raise Refusal("field_not_allowed", f"no engine lists the adapter of {model!r}", param="/model")
 
     def _salt(self, caller: Caller, customer: str, body: Body, config: Config) -> Salt | None:
         own = caller.config.isolate_cache if caller.config is not None else None

@@ -99,12 +99,13 @@ async def test_in_front_of_an_engine() -> None:
     (key, stored), (granted, granted_stored) = new_key(), new_key()
     customers = {
         "acme": CustomerConfig(keys=(stored,)),
-        "ops": CustomerConfig(keys=(granted_stored,), allow_fields=("priority", "rid")),
+        "ops": CustomerConfig(keys=(granted_stored,), allow_fields=("priority", "rid", "lora_path")),
     }
     bodies: list[tuple[str, Any]] = [
         (CHAT, chat(priority=9)),
         (COMPLETIONS, {"model": "m", "prompt": "x", "rid": "theirs"}),
         (GENERATE, {"text": "x", "priority": 1}),
+        (CHAT, chat() | {"model": "m:unlisted"}),
     ]
     async with FakeEngine(OK) as engine:
         async with running(engine, customers=customers) as gateway:
@@ -115,9 +116,10 @@ async def test_in_front_of_an_engine() -> None:
             status, _ = await gateway.ask(CHAT, chat(), authorization=f"Bearer {key}", x_override_priority="9")
             assert status == 403
             assert {record.customer for record in gateway.records} == {"acme", "ops"}
-            assert len(engine.received) == 3
+            assert (await gateway.ask(CHAT, chat() | {"model": "m:m"}, authorization=f"Bearer {key}"))[0] == 200
+            assert len(engine.received) == 5
         async with running(engine) as gateway:
             for path, body in bodies:
                 assert (await gateway.ask(path, body, x_override_priority="9"))[0] == 200
-        assert len(engine.received) == 6
+        assert len(engine.received) == 9
         assert ("x-override-priority", "9") in engine.received[-1].headers

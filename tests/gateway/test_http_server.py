@@ -78,6 +78,21 @@ async def test_a_slow_head_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
         writer.close()
 
 
+async def test_a_slow_body_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """408, and the request is over: it is on record, and nothing reached an engine."""
+    monkeypatch.setattr("gateway.http_server.BODY_TIMEOUT_S", 0.2)
+    async with FakeEngine(whole(b"{}")) as engine, running(engine) as gateway:
+        reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+        writer.write(request_bytes(CHAT, BODY)[:-5])
+        async with asyncio.timeout(SOON_S):
+            status, rest = head_of(await reader.read())
+        assert status == 408
+        assert b"body did not arrive" in rest
+        writer.close()
+        assert (await gateway.last_record()).outcome == "client_disconnect"
+        assert engine.received == []
+
+
 async def test_heads_that_fit_pass_on_one_connection() -> None:
     """The bound is of each request, not of a connection; bodies do not count."""
     async with FakeEngine(whole(b"{}")) as engine, running(engine, max_header_bytes=1024) as gateway:

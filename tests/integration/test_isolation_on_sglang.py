@@ -25,13 +25,13 @@ from tests.integration.engines import TINY, Engines
 
 pytestmark = pytest.mark.engines
 
-ROUNDS = {False: 20, True: 26}
-"""Of ten trials, without and with isolation. Where nothing differs, the AUC of 260 is within 0.5 +- 0.1 but for 5 in
+ROUNDS = {False: 20, True: 24}
+"""Of ten trials, without and with isolation. Where nothing differs, the AUC of 240 is within 0.5 +- 0.1 but for 7 in
 1,000 runs."""
 TOLD = 10
-PROMPT_BYTES = 12_000
-LONG = replace(TINY, context_length=8192, kv_tokens=131072)
-"""So long that computing a prompt stands out on the CPU, with room for all of a round."""
+PROMPT_BYTES = 8_000
+LONG = replace(TINY, kv_tokens=131072)
+"""Computing a prompt stands out on the CPU, and there is room for all of a round."""
 SECRET = {ISOLATION_SECRET: "a secret that every replica knows"}
 
 
@@ -103,8 +103,9 @@ async def test_nobody_can_tell_what_another_customer_asked(engines: Engines) -> 
     keys = [key for key, _ in pairs]
     customers = {name: CustomerConfig(keys=(pair[1],)) for name, pair in zip(("a", "b"), pairs, strict=True)}
     found: dict[bool, list[Trial]] = {}
+    settings: dict[str, Any] = {"customers": customers, "environ": SECRET, "poll_interval_s": 2.0}
     for isolate in (False, True):
-        async with running(engine, environ=SECRET, customers=customers, isolate_cache=isolate) as gateway:
+        async with running(engine, isolate_cache=isolate, **settings) as gateway:
             found[isolate] = await attack(gateway, keys, ROUNDS[isolate], f"isolate {isolate}")
             _, cached, tokens = await ask(gateway, keys[1], block_text("own", PROMPT_BYTES))
             again = await ask(gateway, keys[1], block_text("own", PROMPT_BYTES))
