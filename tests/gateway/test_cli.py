@@ -137,6 +137,10 @@ def test_check_validates_and_exits(prefixgate: Command, tmp_path: Path) -> None:
     path.write_text("port: many\n", encoding="utf-8")
     assert prefixgate("serve", "--config", str(path), "--check").code == 2
     assert prefixgate("serve", "--check").code == 0
+    path.write_text("isolate_cache: true\n")
+    ran = prefixgate("serve", "--config", str(path), "--check")
+    assert (ran.code, "PREFIXGATE_ISOLATION_SECRET" in ran.err) == (2, True)
+    assert prefixgate("serve", "--check", "--tls-cert", "/no/such").code == 2
 
 
 def test_a_port_in_use(prefixgate: Command) -> None:
