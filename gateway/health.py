@@ -114,12 +114,15 @@ class Health:
         """Ask a worker that came up what it is; the reason when it cannot be used."""
         try:
             said = await self._recognise(worker)
-            engine = worker.engine
+        except EngineError as error:
+            return f"no engine of a known kind ({', '.join(engine.kind for engine in ENGINES)}): {error}"
+        engine = worker.engine
+        try:
             info = engine.parse_info(said)
             listed = await self._ask(worker, ("/v1/models",))
             names = engine.parse_models(listed)
         except EngineError as error:
-            return f"not a usable {worker.engine.kind} engine: {error}"
+            return f"not a usable {engine.kind} engine: {error}"
         if info.disaggregation is not None:
             return f"a {info.disaggregation} engine of a disaggregated pair cannot serve requests on its own"
         models = tuple(dict.fromkeys((*info.models, *names)))
@@ -150,7 +153,7 @@ class Health:
                 return said
         if said:
             return said  # odd, but perhaps an older version: its adapter says what is wrong with it
-        raise EngineError(f"{trouble} (the kinds known are: {', '.join(engine.kind for engine in ENGINES)})")
+        raise EngineError(trouble)
 
     async def _watch_load(self, worker: Worker) -> None:
         turn = 0
