@@ -68,8 +68,8 @@ class Gateway(FastAPI):
         fixed = [name for name in _FIXED if getattr(config, name) != getattr(self.config, name)]
         if fixed:
             _log.warning("restart to change %s: the running values stay", ", ".join(fixed))
-        self.config = config
         self.proxy.configure(config, secrets)
+        self.config = config
         self.upstream.secrets = secrets
         self.aggregate.labels = _labels(config)
         self.aggregate.labels.learn_models(self.models.ids())

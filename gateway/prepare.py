@@ -16,7 +16,7 @@ from gateway.models import ModelGroup, Models
 from prefix.blocks import BLOCK_BYTES, block_hashes
 from prefix.body import Body, parse_body
 from prefix.canonical import RULES, TOOL_KEYS, ToolCache, rewrite
-from prefix.errors import BodyError, ConfigError
+from prefix.errors import BodyError
 from prefix.hoist import HoistReport
 from prefix.members import member_edits
 from prefix.popularity import Popularity
@@ -146,8 +146,7 @@ class Preparer:
         own = caller.config.isolate_cache if caller.config is not None else None
         if not (config.isolate_cache if own is None else own):
             return None
-        if self.isolation is None:
-            raise ConfigError("a customer is isolated and there is no secret to derive its salt from")
+        assert self.isolation is not None
         return self.isolation.salt(customer, body.value(CLIENT_SALT))
 
     def _shared_blocks(self, route: str, blocks: list[int], now: float) -> int:

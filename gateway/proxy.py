@@ -24,6 +24,7 @@ from gateway.relay import Broken, relay_stream, relay_whole, usage_of
 from gateway.reply import refuse, start
 from gateway.upstream import Response, Upstream
 from gateway.workers import Worker, Workers
+from prefix.errors import ConfigError
 from prefix.record import RequestRecord
 
 _CODES: dict[FaultKind, str] = {
@@ -60,7 +61,9 @@ class Proxy:
         self.configure(config, secrets)
 
     def configure(self, config: Config, secrets: Secrets) -> None:
-        """Use another configuration from the next request on."""
+        """Use another configuration from the next request on. Raises ConfigError without a secret it needs."""
+        if config.isolates and secrets.isolation is None:
+            raise ConfigError("a customer is isolated, and there is no secret to derive its salt from")
         self._preparer.isolation = secrets.isolation
         self._admission.configure(config)
         self._config = config

@@ -154,6 +154,15 @@ def test_a_port_in_use(prefixgate: Command) -> None:
     assert ran.err == f"prefixgate: cannot listen on 127.0.0.1:{port}: Address already in use\n"
 
 
+def test_without_the_isolation_secret_it_does_not_start(prefixgate: Command, tmp_path: Path) -> None:
+    """One line, before anybody could share a cache."""
+    path = tmp_path / "gateway.yaml"
+    path.write_text("isolate_cache: true\n")
+    ran = prefixgate("serve", "--config", str(path), "--port", "0")
+    assert (ran.code, ran.out) == (2, "")
+    assert "set PREFIXGATE_ISOLATION_SECRET" in ran.err
+
+
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid", "a..b"])
 def test_a_host_that_is_not_ours(prefixgate: Command, host: str) -> None:
     """Neither an address of another machine nor a name nobody knows."""

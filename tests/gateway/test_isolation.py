@@ -9,11 +9,12 @@ import pytest
 
 from engine_adapter.simulated import SimulatedEngine
 from engine_adapter.simulated_options import EngineOptions
-from gateway.config import CustomerConfig
+from gateway.app import create_app
+from gateway.config import Config, CustomerConfig
 from gateway.credentials import ISOLATION_SECRET
 from gateway.identity import new_key
 from gateway.isolation import Isolation
-from prefix.errors import BodyError
+from prefix.errors import BodyError, ConfigError
 from tests.cases import case
 from tests.gateway.fake_engine import FakeEngine, whole
 from tests.gateway.running import CHAT, COMPLETIONS, GENERATE, Running, chat, error_of, running
@@ -151,6 +152,17 @@ async def test_a_granted_salt_divides_but_never_leaves_the_customers_namespace()
             assert await cached(gateway, key, **space) == 0
         for key, space in itertools.product((a, b), spaces):
             assert await cached(gateway, key, **space) > 0
+
+
+async def test_without_the_secret_nobody_is_served() -> None:
+    """Neither a gateway nor a new configuration of one is made without it; the old one goes on."""
+    isolating = Config(isolate_cache=True)
+    with pytest.raises(ConfigError, match="no secret"):
+        create_app(isolating)
+    async with FakeEngine(OK) as engine, running(engine) as gateway:
+        with pytest.raises(ConfigError, match="no secret"):
+            gateway.app.reconfigure(isolating)
+        assert (await gateway.ask(CHAT, chat()))[0] == 200
 
 
 async def test_where_an_engine_takes_no_salt_it_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
