@@ -127,9 +127,11 @@ class KubernetesSource:
         """With the token as it is now: it is renewed every hour."""
         token = (await asyncio.to_thread((self._account / "token").read_text)).strip()
         base = self._config.api or _cluster()
-        tls = await asyncio.to_thread(ssl.create_default_context, cafile=self._account / "ca.crt")
-        connector = aiohttp.TCPConnector(ssl=tls if base.startswith("https://") else True)
-        return aiohttp.ClientSession(base, headers={"authorization": f"Bearer {token}"}, connector=connector)
+        tls: ssl.SSLContext | bool = True
+        if base.startswith("https://"):
+            tls = await asyncio.to_thread(ssl.create_default_context, cafile=self._account / "ca.crt")
+        headers = {"authorization": f"Bearer {token}"}
+        return aiohttp.ClientSession(base, headers=headers, connector=aiohttp.TCPConnector(ssl=tls))
 
     async def _path(self) -> str:
         namespace = self._config.namespace

@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.config import CustomerConfig
 from gateway.errors import Refusal
@@ -63,6 +65,17 @@ def test_no_spelling_gets_around_it(body: bytes, pointer: str) -> None:
     found = refusal(body)
     assert found is not None
     assert found.param == pointer
+
+
+@given(name=st.sampled_from(sorted(FIELDS)), escaped=st.lists(st.sampled_from(("{}", "\\u{:04x}", "\\u{:04X}"))))
+def test_no_mix_of_escapes_gets_around_it(name: str, escaped: list[str]) -> None:
+    """Any character of a name may be written as an escape."""
+    forms = [*escaped, *["{}"] * len(name)]
+    pairs = zip(forms, name, strict=False)
+    spelled = "".join(form.format(letter if form == "{}" else ord(letter)) for form, letter in pairs)
+    found = refusal(f'{{"messages": [], "{spelled}": 1}}'.encode())
+    assert found is not None
+    assert found.param == f"/{name}"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ does it (https://kubernetes.io/docs/reference/using-api/api-concepts/). `compact
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from gateway.discovery.settings import KubernetesConfig
 
 NAMESPACE, TOKEN = "prod", "token-1"
 PATH = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
-CERT = Path(__file__).parents[2] / "data" / "tls" / "cert.pem"
+TLS = Path(__file__).parents[2] / "data" / "tls"
 
 
 def pod(address: str, **conditions: bool) -> dict[str, Any]:
@@ -119,14 +120,20 @@ class FakeKubernetes:
     @asynccontextmanager
     async def running(self, account: Path) -> AsyncIterator[KubernetesConfig]:
         """The server, and what to tell the source; `account` becomes the service account's folder."""
-        for name, text in (("token", TOKEN + "\n"), ("namespace", NAMESPACE), ("ca.crt", CERT.read_text())):
+        for name, text in (
+            ("token", TOKEN + "\n"),
+            ("namespace", NAMESPACE),
+            ("ca.crt", (TLS / "cert.pem").read_text()),
+        ):
             (account / name).write_text(text)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(TLS / "cert.pem", TLS / "key.pem")
         app = web.Application()
         app.router.add_get(PATH, self._handle)
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+        self.url = f"https://127.0.0.1:{runner.addresses[0][1]}"
         try:
             yield KubernetesConfig(service="sglang", port="http", api=self.url, account=str(account))
         finally:
