@@ -9,7 +9,7 @@ the gateway does the asking. Three questions are asked again and again, and each
   check is not an engine that kept its cache (case 42; llm-d-router#2853).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -134,7 +134,8 @@ class Engine(Protocol):
 
     Of the path tuples the first that is not a 404 counts: later entries are for older versions. metrics_path: None
     when the kind cannot tell about flushes there. keep_alive_s: the engine closes an idle connection after that
-    long, so a pooled one must be dropped earlier (case 54). salt_member: body field of the cache namespace, if any.
+    long, so a pooled one must be dropped earlier (case 54). salt_member: body field of the cache namespace, if any;
+    salted_paths: where the engine reads it.
     """
 
     @property
@@ -153,6 +154,8 @@ class Engine(Protocol):
     def keep_alive_s(self) -> float: ...
     @property
     def salt_member(self) -> str | None: ...
+    @property
+    def salted_paths(self) -> Collection[str]: ...
 
     def speaks(self, path: str) -> bool:
         """Whether this kind is known to have an API path. What it has not it answers itself, with 404."""
@@ -176,9 +179,10 @@ class Engine(Protocol):
         """How often the cache was emptied on request, out of the metrics page; None when it does not say."""
 
     def additions(
-        self, path: str, *, stream: bytes | None, stream_options: bytes | None, salt: str | None = None
+        self, path: str, *, stream: bytes | None, stream_options: bytes | None, salt: str | list[str] | None = None
     ) -> Additions:
         """What to put into a request to `path`, from the raw values of its `stream` and `stream_options`.
 
-        salt: the cache namespace the gateway assigns; it takes the place of any salt of the client's.
+        salt: the cache namespace the gateway assigns (of a batch: or one for each prompt); it takes the place of
+        any salt of the client's. Only for a path of `salted_paths`.
         """

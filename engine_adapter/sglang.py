@@ -12,6 +12,8 @@
   SGLang refuses to flush while a request runs.
 - With --enable-cache-report usage has `prompt_tokens_details.cached_tokens`, also when it is 0; without, the details
   are null. /generate always has `meta_info.cached_tokens`.
+- `cache_salt` is a namespace of its own in the radix key, beside `extra_key` and the adapter; a string is taken for
+  every prompt of a batch, a list for each. /v1/messages and /v1/embeddings do not read it.
 - Any model name is answered, with status 200: the gateway has to refuse unknown ones.
 - It speaks Anthropic's messages (without a salt: the body has no field for one) and OpenAI's Responses; the latter
   only where openai-harmony is installed (500 otherwise), and what it stores only with --enable-response-store.
@@ -38,6 +40,7 @@ API_PATHS = frozenset(
 )
 NO_SUCH_PATH = b'{"detail":"Not Found"}'
 USAGE_PATHS = frozenset({"/v1/chat/completions", "/v1/completions"})
+SALTED_PATHS = USAGE_PATHS | {"/v1/responses", "/generate"}
 CLEARING_PATHS = (
     "/flush_cache|/update_weights_from_(?:disk|distributed|tensor|ipc)|/end_weight_update"
     "|/release_memory_occupation|/pd_role_switch"
@@ -115,6 +118,7 @@ class SGLang:
     flush_path = "/flush_cache"
     keep_alive_s = 5.0
     salt_member = "cache_salt"
+    salted_paths = SALTED_PATHS
 
     def speaks(self, path: str) -> bool:
         return path in API_PATHS
@@ -168,7 +172,7 @@ class SGLang:
         return int(sum(float(value) for value in _CLEARED.findall(metrics)))
 
     def additions(
-        self, path: str, *, stream: bytes | None, stream_options: bytes | None, salt: str | None = None
+        self, path: str, *, stream: bytes | None, stream_options: bytes | None, salt: str | list[str] | None = None
     ) -> Additions:
         if path not in USAGE_PATHS:
             return Additions(self._salted({}, salt), hide_usage=False)
@@ -176,7 +180,7 @@ class SGLang:
         members = {} if option.replacement is None else {"stream_options": option.replacement}
         return Additions(self._salted(members, salt), hide_usage=option.hide)
 
-    def _salted(self, members: dict[str, bytes], salt: str | None) -> dict[str, bytes]:
+    def _salted(self, members: dict[str, bytes], salt: str | list[str] | None) -> dict[str, bytes]:
         return members if salt is None else {**members, self.salt_member: msgspec.json.encode(salt)}
 
 

@@ -23,6 +23,7 @@ from gateway.workers import Worker, Workers
 from prefix.errors import ConfigError
 from telemetry.setup import Exporters
 
+_LONGEST_BODY = 64 << 10
 _OURS = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
@@ -42,7 +43,9 @@ class AdminGuard:
         else:
             self._only_local(request)
         if request.method in ("POST", "PUT", "PATCH") and not _is_json(request):
-            raise Refusal("admin_refused", "send Content-Type: application/json")
+            raise Refusal(
+                "admin_refused", "send Content-Type: application/json"
+            )  # a DELETE has no body to be of a type
 
     def _only_local(self, request: Request) -> None:
         ask = "; to open it to others set PREFIXGATE_ADMIN_TOKEN"
@@ -55,7 +58,7 @@ class AdminGuard:
         if _hostname("//" + request.headers.get("host", "")) not in self._hosts:
             raise Refusal("admin_refused", f"the Host header is not this gateway's{ask}")
         origin = request.headers.get("origin")
-        if origin is not None and _hostname(origin) not in self._hosts:
+        if origin is not None and origin.partition("://")[2] != request.headers["host"]:  # host and port: same origin
             raise Refusal("admin_refused", f"the Origin header is not this gateway's{ask}")
 
 
@@ -74,7 +77,7 @@ def admin_routes(guard: AdminGuard, workers: Workers, health: Health, exporters:
         """Add an engine: {"url": "http://host:port"}. It gets requests as soon as it answers its health check."""
         guard(request)
         try:
-            new = msgspec.json.decode(await request.body(), type=dict[str, str])
+            new = msgspec.json.decode(await _small_body(request), type=dict[str, str])
             url = check_engine_url(new["url"])
         except (msgspec.DecodeError, KeyError):
             raise Refusal("invalid_worker", 'the body must be {"url": "http://host:port"}', param="/url") from None
@@ -137,6 +140,16 @@ def describe(worker: Worker) -> dict[str, Any]:
         "warning": worker.warning,
         "last_error": None if worker.state is State.UP else worker.last_error,
     }
+
+
+async def _small_body(request: Request) -> bytes:
+    """Raises Refusal `body_too_large`: nothing an operator says is long."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LONGEST_BODY:
+            raise Refusal("body_too_large", f"the body is over the limit of {_LONGEST_BODY} bytes")
+    return body
 
 
 def _is_json(request: Request) -> bool:

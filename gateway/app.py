@@ -15,9 +15,12 @@ from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
+from gateway.access_log import AccessLog
 from gateway.admin import AdminGuard, admin_routes
 from gateway.config import DEFAULT_ROUTE, Config
 from gateway.cors import Cors, options
+from gateway.credentials import NO_SECRETS, Secrets
+from gateway.discovery.fleet import Fleet
 from gateway.errors import Refusal
 from gateway.health import Health
 from gateway.models import Models
@@ -25,6 +28,7 @@ from gateway.proxy import Proxy
 from gateway.upstream import Upstream
 from gateway.version import __version__
 from gateway.workers import Workers
+from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
 from telemetry.gauges import WorkerGauges
 from telemetry.labels import Labels
@@ -33,7 +37,10 @@ from telemetry.setup import create_exporters
 _MODELS = "/v1/models"
 _PUBLIC = frozenset(("/health", "/ready", _MODELS))
 _READ = "GET, HEAD, OPTIONS"
-_FIXED = ("host", "port", "policy", "connect_timeout_s", "read_timeout_s", "pool_idle_s", "otlp_endpoint")
+_FIXED = (
+    *("host", "port", "policy", "connect_timeout_s", "read_timeout_s", "pool_idle_s", "otlp_endpoint"),
+    *("tls_cert", "tls_key", "engine_ca_file", "access_log", "max_header_bytes", "max_headers"),
+)
 """Settings that are read once, at start."""
 _log = logging.getLogger("prefixgate")
 _RETRY = {"retry-after": "5"}
@@ -46,6 +53,8 @@ class Gateway(FastAPI):
     workers: Workers
     models: Models
     health: Health
+    upstream: Upstream
+    fleet: Fleet
     aggregate: Aggregate
     config: Config
     cors: Cors
@@ -68,34 +77,46 @@ class Gateway(FastAPI):
             asked = {**scope, "method": "GET"} if method == "HEAD" else scope  # the server leaves the body out
             await super().__call__(asked, receive, send)
 
-    def reconfigure(self, config: Config) -> None:
-        """Take over a new configuration: engines come and go, routes, customers and levels change."""
+    def reconfigure(self, config: Config, secrets: Secrets = NO_SECRETS) -> None:
+        """Take over a new configuration: engines come and go, routes, customers, limits and levels change."""
         fixed = [name for name in _FIXED if getattr(config, name) != getattr(self.config, name)]
         if fixed:
             _log.warning("restart to change %s: the running values stay", ", ".join(fixed))
+        self.proxy.configure(config, secrets)
         self.config = config
         self.cors = Cors(config.cors_origins)
-        self.proxy.configure(config)
+        self.upstream.secrets = secrets
         self.aggregate.labels = _labels(config)
         self.aggregate.labels.learn_models(self.models.ids())
         self.health.configure(config)
+        self.fleet.configure(config)
 
 
-def create_app(config: Config, *, admin_token: str | None = None) -> Gateway:
-    """A gateway for this configuration; it starts watching its engines with the application's lifespan."""
+def create_app(config: Config, *, admin_token: str | None = None, secrets: Secrets = NO_SECRETS) -> Gateway:
+    """A gateway for this configuration; it starts watching its engines with the application's lifespan.
+
+    secrets: what `gateway.credentials.load_secrets` found. Raises ConfigError.
+    """
     models = Models(config.policy)
     workers = Workers(models)
-    upstream = Upstream(config)
+    upstream = Upstream(config, secrets)
     aggregate = Aggregate(_labels(config))
     exporters = create_exporters(
         aggregate, lambda: _gauges(workers, models), otlp_endpoint=config.otlp_endpoint, version=__version__
     )
     health = Health(config, workers, upstream, lambda names: aggregate.labels.learn_models(names))
+    fleet = Fleet(config, workers, health)
+    access_log = AccessLog(config.access_log)
+
+    def finished(record: RequestRecord) -> None:
+        aggregate.record(record)
+        access_log.write(record)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with upstream, health:
-            yield
+        with access_log:
+            async with upstream, health, fleet:
+                yield
         await asyncio.to_thread(exporters.shutdown)
 
     app = Gateway(
@@ -109,7 +130,8 @@ def create_app(config: Config, *, admin_token: str | None = None) -> Gateway:
     app.config = config
     app.cors = Cors(config.cors_origins)
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
-    app.proxy = Proxy(config, workers, upstream, health.suspect, aggregate.record)
+    app.upstream, app.fleet = upstream, fleet
+    app.proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets)
     app.include_router(admin_routes(AdminGuard(admin_token, config.host), workers, health, exporters))
     _public_routes(app)
     _error_handlers(app)

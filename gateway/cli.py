@@ -76,6 +76,9 @@ def cli(debug: bool) -> None:
 @click.option("--engine", "engines", multiple=True, metavar="URL", help="An engine; repeat for more.")
 @click.option("--policy", metavar="NAME", help="Routing policy.  [default: expected-ttft]")
 @click.option("--level", help="What may be rewritten: off or safe.  [default: safe]")
+@click.option("--tls-cert", metavar="FILE", help="Certificate chain (PEM) to serve https with.")
+@click.option("--tls-key", metavar="FILE", help="Its private key.")
+@click.option("--access-log", metavar="FILE", help="One JSON line a request; `stdout` writes them there.")
 @click.option("--check", is_flag=True, help="Validate the configuration and exit.")
 def serve(path: Path | None, check: bool, **options: Any) -> None:
     """Run the gateway in front of your engines.
@@ -91,7 +94,11 @@ def serve(path: Path | None, check: bool, **options: Any) -> None:
       curl http://127.0.0.1:8080/v1/chat/completions -H 'content-type: application/json' \\
         -d '{"model": "my-model", "messages": [{"role": "user", "content": "Hi"}]}'
     """
+    import os
+
     from gateway.config import load_config
+    from gateway.credentials import load_secrets
+    from gateway.tls import check_tls
 
     options["engines"] = options["engines"] or None
 
@@ -100,6 +107,8 @@ def serve(path: Path | None, check: bool, **options: Any) -> None:
 
     config = load()
     if check:
+        load_secrets(config, os.environ)
+        check_tls(config)
         click.echo(f"{path or 'command line'}: valid ({len(config.engines)} engines, policy {config.policy})")
         return
     from gateway.serve import run

@@ -15,6 +15,9 @@ import msgspec
 import yaml
 
 from gateway.apis import is_plain
+from gateway.discovery.settings import DiscoveryConfig, KubernetesConfig
+from gateway.guard import FIELDS
+from gateway.limits import NO_LIMITS, Limits
 from gateway.management import may_be_proxied
 from gateway.policies import POLICIES
 from prefix.canonical import Level, Rules
@@ -58,12 +61,17 @@ class RouteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class CustomerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One customer. keys: hashes as printed by `prefixgate key new`. route: its requests' route unless it names one.
 
-    trusted: may set x-prefixgate-* headers and sees worker and expected cached tokens in responses.
+    trusted: may set x-prefixgate-* headers and sees worker and expected cached tokens in responses. allow_fields:
+    engine control fields its requests may carry. limits: in place of the default ones, None: those. isolate_cache:
+    whether its prompts are cached apart from everybody's, None: as all customers.
     """
 
     keys: tuple[str, ...] = ()
     route: str | None = None
     trusted: bool = False
+    allow_fields: tuple[str, ...] = ()
+    limits: Limits | None = None
+    isolate_cache: bool | None = None
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,6 +84,19 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     level: Level = "safe"
     routes: dict[str, RouteConfig] = {}
     customers: dict[str, CustomerConfig] = {}
+    limits: Limits = NO_LIMITS
+    isolate_cache: bool = False
+    isolation_secret_file: str | None = None
+    engine_credentials: dict[str, str] = {}
+    """Engine URL, or "*" -> env:NAME or file:PATH of the key to send there."""
+    engine_ca_file: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    discovery: DiscoveryConfig = DiscoveryConfig()
+    access_log: str | None = None
+    """`stdout` or a file; one JSON object a request."""
+    max_header_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 64 << 10
+    max_headers: Annotated[int, msgspec.Meta(ge=10)] = 128
     max_body_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 64 << 20
     max_attempts: Annotated[int, msgspec.Meta(ge=1, le=10)] = 3
     connect_timeout_s: Positive = 5.0
@@ -106,6 +127,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cors_origins: tuple[str, ...] = ()
     """Origins whose web pages may use the proxied paths: `https://app.example`, or `*` for all."""
 
+    @property
+    def isolates(self) -> bool:
+        """Whether the cache of any customer is kept apart."""
+        return self.isolate_cache or any(customer.isolate_cache for customer in self.customers.values())
+
 
 def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
     """The configuration of a file (none: the defaults) with the command line's values on top.
@@ -122,7 +148,9 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
         config = msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {_explain(str(error))}") from None
-    config = msgspec.structs.replace(config, engines=tuple(check_engine_url(url) for url in config.engines))
+    keys = {url if url == "*" else check_engine_url(url): key for url, key in config.engine_credentials.items()}
+    engines = tuple(check_engine_url(url) for url in config.engines)
+    config = msgspec.structs.replace(config, engines=engines, engine_credentials=keys)
     _check(config, where)
     return config
 
@@ -156,8 +184,12 @@ def _explain(message: str) -> str:
         "$.routes[...]": RouteConfig,
         "$.routes[...].hoist": Hoist,
         "$.customers[...]": CustomerConfig,
+        "$.customers[...].limits": Limits,
+        "$.limits": Limits,
+        "$.discovery": DiscoveryConfig,
+        "$.discovery.kubernetes[...]": KubernetesConfig,
     }
-    valid = inner.get(path, Config).__struct_fields__
+    valid = inner.get(re.sub(r"\[\d+\]", "[...]", path), Config).__struct_fields__
     near = difflib.get_close_matches(unknown["name"], valid, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(valid)}"
     return f"unknown key {unknown['name']!r}{path.replace('$', ' in ').rstrip(' in')}: {hint}"
@@ -174,7 +206,13 @@ def _check(config: Config, where: str) -> None:
             route.rules.check()
         except ConfigError as error:
             raise ConfigError(f"{where}: route {name!r}: {error}") from None
+    try:
+        config.discovery.check()
+    except ConfigError as error:
+        raise ConfigError(f"{where}: discovery: {error}") from None
     for name, customer in config.customers.items():
+        for field in customer.allow_fields:
+            nearest(field, FIELDS, f"{where}: customer {name!r}: allow_fields: unknown field")
         if not customer.keys:
             raise ConfigError(f"{where}: customer {name!r} has no keys: make one with `prefixgate key new`")
         if customer.route is not None and customer.route not in config.routes:

@@ -34,18 +34,22 @@ TABLE: dict[str, Kind] = {
     "missing_field": Kind(400, _CLIENT, "a required field is missing"),
     "empty_messages": Kind(400, _CLIENT, "messages must hold at least one message"),
     "invalid_api_key": Kind(401, "authentication_error", "no valid API key: send Authorization: Bearer <key>"),
+    "field_not_allowed": Kind(403, "permission_error", "this API key may not set an engine's control fields"),
     "admin_refused": Kind(403, "permission_error", "the admin surface is not open to this request"),
     "not_found": Kind(404, _CLIENT, "no such path"),
     "worker_not_found": Kind(404, _CLIENT, "no such worker"),
     "response_not_found": Kind(404, _CLIENT, "no such response"),
     "model_not_found": Kind(404, _CLIENT, "no engine serves this model"),
     "method_not_allowed": Kind(405, _CLIENT, "use another method"),
-    "request_timeout": Kind(408, _CLIENT, "the request's body did not arrive in time"),
+    "request_timeout": Kind(408, _CLIENT, "the request did not arrive in time"),
     "worker_exists": Kind(409, _CLIENT, "this worker is there already"),
     "body_too_large": Kind(413, _CLIENT, "the body is over the limit"),
     "unsupported_encoding": Kind(415, _CLIENT, "send the body without Content-Encoding"),
     "invalid_worker": Kind(422, _CLIENT, "the worker's URL cannot be used"),
+    "headers_too_large": Kind(431, _CLIENT, "the request's headers are over the limit"),
+    "rate_limited": Kind(429, "rate_limit_error", "over a limit of this customer"),
     "internal_error": Kind(500, _SERVER, "the gateway failed; its log says why"),
+    "isolation_unsupported": Kind(501, _SERVER, "the engine cannot keep this customer's cache apart on this path"),
     "engine_disconnected": Kind(502, _SERVER, "the engine closed the connection before it answered"),
     "engine_answer_invalid": Kind(502, _SERVER, "the engine's answer is not HTTP"),
     "no_engine": Kind(503, _SERVER, "no engine is up: try again soon", 5),
@@ -72,16 +76,24 @@ class Refusal(Exception):
     """A request the gateway answers by itself.
 
     code: a key of TABLE. param: the field at fault (JSON pointer). allow: methods the path has, for 405.
+    retry_after: seconds, in place of the table's.
     """
 
     def __init__(
-        self, code: str, message: str | None = None, *, param: str | None = None, allow: str | None = None
+        self,
+        code: str,
+        message: str | None = None,
+        *,
+        param: str | None = None,
+        allow: str | None = None,
+        retry_after: int | None = None,
     ) -> None:
         self.kind = TABLE[code]
         self.code = code
         self.message = message or self.kind.message
         self.param = param
         self.allow = allow
+        self.retry_after = self.kind.retry_after if retry_after is None else retry_after
         super().__init__(self.message)
 
     @classmethod
@@ -106,8 +118,8 @@ class Refusal(Exception):
         """Response headers for `body()`."""
         length = str(len(self.body(dialect))).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", length)]
-        if self.kind.retry_after is not None:
-            headers.append((b"retry-after", str(self.kind.retry_after).encode()))
+        if self.retry_after is not None:
+            headers.append((b"retry-after", str(self.retry_after).encode()))
         if self.allow is not None:
             headers.append((b"allow", self.allow.encode()))
         if self.kind.status == 408 or self.code == "shutting_down":  # nothing more is read from this connection

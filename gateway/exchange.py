@@ -1,5 +1,6 @@
 """One request's life as facts: filled in by the proxy, turned into one record at its end."""
 
+import re
 import secrets
 from collections.abc import Callable
 from typing import Literal
@@ -8,11 +9,14 @@ from engine_adapter.usage import Usage
 from gateway.apis import Api
 from gateway.config import DEFAULT_ROUTE
 from gateway.identity import ANONYMOUS
+from gateway.limits import Lease
 from gateway.prepare import Prepared
 from gateway.router import Route
 from gateway.workers import Worker
 from prefix.record import RequestRecord
 
+_TRACEPARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?")
+"""https://www.w3.org/TR/trace-context/#traceparent-header; versions to come may append fields."""
 Outcome = Literal["ok", "error", "truncated", "client_disconnect", "rejected"]
 
 
@@ -26,7 +30,9 @@ class Exchange:
         "dispatched",
         "error_type",
         "first_token",
+        "lease",
         "outcome",
+        "owner",
         "prepared",
         "received",
         "request_id",
@@ -34,6 +40,7 @@ class Exchange:
         "route",
         "status",
         "streamed",
+        "traceparent",
         "usage",
         "worker",
     )
@@ -43,7 +50,10 @@ class Exchange:
         self.received = received
         self.request_id = secrets.token_hex(16)
         self.client_request_id: bytes | None = None
-        self.customer: str | None = None  # the key's, None in open mode
+        self.traceparent: bytes | None = None
+        self.owner: str | None = None  # the key's customer, None in open mode
+        self.customer = ANONYMOUS
+        self.lease: Lease | None = None
         self.prepared: Prepared | None = None
         self.worker: Worker | None = None
         self.route: Route | None = None
@@ -61,6 +71,16 @@ class Exchange:
         """Answers per prompt, where usage comes for each of them."""
         return self.prepared.choices if self.prepared is not None else 1
 
+    @property
+    def used_tokens(self) -> int:
+        """Tokens the engine spent on it: as reported; else the prompt's, if an engine began to answer."""
+        if self.usage is not None and self.usage.input_total is not None:
+            return int(self.usage.input_total) + int(self.usage.output or 0)
+        began = (
+            self.prepared is not None and self.dispatched is not None and self.outcome not in ("error", "rejected")
+        )
+        return self.prepared.prompt_tokens if self.prepared is not None and began else 0
+
     def first_content(self, now: float) -> None:
         """The first generated content passed: the prefill is over."""
         if self.first_token is None and self.route is not None and self.prepared is not None:
@@ -72,12 +92,14 @@ class Exchange:
         prepared, usage, route = self.prepared, self.usage, self.route
         identity = prepared.identity if prepared else None
         duration = now - self.received
+        refused = self.lease.refused if self.lease is not None else None
+        trace_id, span_id = trace_ids(self.traceparent)
         return RequestRecord(
             request_id=self.request_id,
             started=wall() - duration,
             path=self.api.path,
             route=identity.route if identity else DEFAULT_ROUTE,
-            customer=identity.customer if identity else ANONYMOUS,
+            customer=identity.customer if identity else self.customer,
             prompt_version=prepared.prompt_version if prepared else None,
             prompt_version_declared=identity is not None and identity.prompt_version is not None,
             model=prepared.model if prepared else "",
@@ -101,7 +123,19 @@ class Exchange:
             stable_tokens=prepared.stable_tokens if prepared else 0,
             hoist_saved_tokens=_hoist_saved(prepared),
             overhead_s=self.dispatched - self.received if self.dispatched is not None else duration,
+            limit=refused.kind if refused else None,
+            client_request_id=self.client_request_id.decode("latin-1") if self.client_request_id else None,
+            trace_id=trace_id,
+            span_id=span_id,
         )
+
+
+def trace_ids(traceparent: bytes | None) -> tuple[str | None, str | None]:
+    """Trace and parent span of a W3C traceparent header; (None, None) for one that is none."""
+    match = _TRACEPARENT.fullmatch(traceparent) if traceparent else None
+    if match is None or not match[1].strip(b"0") or not match[2].strip(b"0"):
+        return None, None
+    return match[1].decode(), match[2].decode()
 
 
 def _hoist_saved(prepared: Prepared | None) -> int:

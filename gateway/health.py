@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from engine_adapter.engine import Engine, State, next_state
-from engine_adapter.sglang import SGLang
+from engine_adapter.engine import State, next_state
+from engine_adapter.kinds import ENGINES
 from gateway.config import Config
 from gateway.http1 import EngineFault
 from gateway.upstream import Upstream
@@ -39,13 +39,10 @@ class Health:
         self._config = config
         self._workers = workers
         self._upstream = upstream
-        self._engine: Engine = SGLang()
         self._tasks: dict[str, list[asyncio.Task[None]]] = {}
         self._looked: dict[str, asyncio.Event] = {}
 
     async def __aenter__(self) -> "Health":
-        for url in self._config.engines:
-            self.add(url)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -54,7 +51,7 @@ class Health:
 
     def add(self, url: str) -> Worker:
         """Start watching an engine. Raises Refusal `worker_exists`."""
-        worker = self._workers.add(url, self._engine)
+        worker = self._workers.add(url, ENGINES[0])
         self._looked[worker.id] = asyncio.Event()
         loop = asyncio.get_running_loop()
         self._tasks[worker.id] = [
@@ -71,16 +68,8 @@ class Health:
         return worker
 
     def configure(self, config: Config) -> None:
-        """Engines that left the configuration leave, new ones come; those added by hand stay."""
-        before, after = set(self._config.engines), set(config.engines)
+        """Use another configuration from the next look on."""
         self._config = config
-        known = {worker.url: worker.id for worker in self._workers}
-        for url in before - after:
-            if url in known:
-                self.remove(known[url])
-        for url in config.engines:
-            if url not in known:
-                self.add(url)
 
     def suspect(self, worker: Worker, fault: EngineFault) -> None:
         """A request found nobody listening: do not wait for the next look."""
@@ -123,9 +112,13 @@ class Health:
 
     async def _introduce(self, worker: Worker) -> str | None:
         """Ask a worker that came up what it is; the reason when it cannot be used."""
+        try:
+            said = await self._recognise(worker)
+        except EngineError as error:
+            return f"no engine of a known kind ({', '.join(engine.kind for engine in ENGINES)}): {error}"
         engine = worker.engine
         try:
-            info = engine.parse_info(await self._ask(worker, engine.info_paths))
+            info = engine.parse_info(said)
             listed = await self._ask(worker, ("/v1/models",))
             names = engine.parse_models(listed)
         except EngineError as error:
@@ -145,6 +138,22 @@ class Health:
             _log.warning("worker %s %s", worker.id, worker.warning)
         await self._quietly(worker, self._look_at_clearings)  # what later looks are compared with
         return None
+
+    async def _recognise(self, worker: Worker) -> bytes:
+        """Find out its kind; what it says about itself. Raises EngineError when no adapter knows it."""
+        said, trouble = b"", ""
+        for engine in ENGINES:
+            try:
+                said = await self._ask(worker, engine.info_paths)
+            except EngineError as error:
+                trouble = str(error)
+                continue
+            if engine.detects(said):
+                worker.engine = engine
+                return said
+        if said:
+            return said  # odd, but perhaps an older version: its adapter says what is wrong with it
+        raise EngineError(trouble)
 
     async def _watch_load(self, worker: Worker) -> None:
         turn = 0

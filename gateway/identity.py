@@ -19,6 +19,8 @@ from prefix.frame import Frame
 
 ANONYMOUS = "anonymous"
 PREFIX = b"x-prefixgate-"
+CREDENTIALS = frozenset((b"authorization", b"x-api-key", b"api-key"))
+"""Headers that carry a client's key: the gateway's own business once it has customers."""
 _MAX_VALUE = 256
 
 
@@ -89,10 +91,15 @@ def identify(caller: Caller, headers: Mapping[bytes, bytes], body: Body, config:
     given = headers if caller.trusted else {}
     route = _header(given, b"route") or (caller.config and caller.config.route) or stated.route
     version = _header(given, b"prompt-version") or stated.prompt_version
-    customer = caller.customer or _header(given, b"customer") or stated.customer
+    customer = caller.customer or _header(given, b"customer") or stated.customer or ANONYMOUS
     session = _header(given, b"session") or stated.session
     known = route if route in config.routes else DEFAULT_ROUTE
-    return Identity(customer or ANONYMOUS, known or DEFAULT_ROUTE, version, session)
+    return Identity(customer, known or DEFAULT_ROUTE, version, session)
+
+
+def named_customer(caller: Caller, headers: Mapping[bytes, bytes]) -> str:
+    """The customer as far as it is known before the body is: limits do not believe what a body says."""
+    return caller.customer or _header(headers, b"customer") or ANONYMOUS
 
 
 def _stated(body: Frame) -> _Stated:

@@ -20,7 +20,6 @@ _HOP = frozenset(
     b"proxy-connection proxy-authentication-info".split()
 )
 _SET_ANEW = frozenset((b"host", b"content-length", b"expect", b"accept-encoding"))
-CREDENTIALS = frozenset((b"authorization", b"x-api-key"))
 _NOT_ENGINES = _HOP | frozenset(
     f"access-control-{each}".encode()
     for each in "allow-origin allow-credentials allow-headers allow-methods expose-headers max-age".split()
@@ -45,6 +44,7 @@ class Incoming(NamedTuple):
     own: dict[bytes, bytes]
     authorization: bytes | None
     request_id: bytes | None
+    traceparent: bytes | None
     body: bytes
 
 
@@ -57,6 +57,7 @@ async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
     own: dict[bytes, bytes] = {}
     authorization: bytes | None = None
     request_id: bytes | None = None
+    traceparent: bytes | None = None
     named = _named_by_connection(scope["headers"])
     for name, value in scope["headers"]:
         if name.startswith(PREFIX):
@@ -72,11 +73,14 @@ async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
             raise Refusal("unsupported_encoding")
         elif name == b"x-request-id":
             request_id = value
+        elif name == b"traceparent":
+            traceparent = value
         if name not in _DROPPED and name not in named:
             headers.append((name, value))
     body = await _read_body(receive, limit)
     method = "GET" if scope["method"] == "HEAD" else scope["method"]
-    return Incoming(method, scope["path"], scope["query_string"], headers, own, authorization, request_id, body)
+    path, query = scope["path"], scope["query_string"]
+    return Incoming(method, path, query, headers, own, authorization, request_id, traceparent, body)
 
 
 def response_headers(raw: RawHeaders) -> list[tuple[bytes, bytes]]:

@@ -79,6 +79,10 @@ class Models:
         """The group a worker is in, None while it has not said what it serves."""
         return next((group for group in self._groups.values() if worker in group.workers), None)
 
+    def lists(self, model: str) -> bool:
+        """Whether an engine names it at /v1/models: the model, the adapter, or both parts of `base:adapter`."""
+        return model in self._bases or all(part in self._bases for part in model.split(":", 1))
+
     def join(self, worker: str, models: Iterable[str], kv_capacity_tokens: int | None, now: float) -> None:
         """A worker serves these models: the first is the base, the others are its adapters or aliases."""
         names = list(models)

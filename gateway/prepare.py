@@ -9,11 +9,13 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from engine_adapter.engine import Engine
-from gateway.apis import GENERATE, Api
-from gateway.config import Config
+from gateway.apis import COUNT_TOKENS, GENERATE, Api
+from gateway.config import Config, CustomerConfig
 from gateway.errors import Refusal
+from gateway.guard import check_fields
 from gateway.identity import Caller, Identity, identify
 from gateway.incoming import Incoming
+from gateway.isolation import CLIENT_SALT, Isolation, Salt
 from gateway.models import ModelGroup, Models
 from prefix.blocks import BLOCK_BYTES, block_hashes
 from prefix.body import Body, parse_body
@@ -41,6 +43,7 @@ class Prepared(NamedTuple):
     body: what the lossy levels left of the client's, `replacements` still to be spliced into it.
     stable_tokens: of tools, leading system text, and behind them what the route's traffic shares.
     hoist: what moving volatile spans out of the system text saves, where the route asks and some were found.
+    salt: the cache namespace the engine must keep this request in, None: any.
     choices: answers per prompt, where the engine reports usage for each of them (/generate); else 1.
     worker: the only one that can answer, because it keeps the response that is asked for or continued; else None.
     """
@@ -61,6 +64,7 @@ class Prepared(NamedTuple):
     max_output_tokens: int | None
     choices: int
     stream: bool
+    salt: Salt | None = None
     worker: str | None = None
 
     @property
@@ -75,20 +79,29 @@ class Prepared(NamedTuple):
         return bool(self.view.text) and self.view.tokens is None and self.worker is None and self.stored is None
 
     def for_engine(self, engine: Engine) -> tuple[bytes, bool]:
-        """The bytes to send to this kind of engine, and whether its usage chunk must be hidden."""
+        """The bytes to send to this kind of engine, and whether its usage chunk must be hidden.
+
+        Raises Refusal `isolation_unsupported` when it takes no salt where one is needed.
+        """
+        if self.salt is not None and self.api.path not in engine.salted_paths:
+            raise Refusal("isolation_unsupported", f"{engine.kind} takes no cache salt at {self.api.path}")
         slices = self.body.slice("stream"), self.body.slice("stream_options")
-        added = engine.additions(self.api.path, stream=slices[0], stream_options=slices[1])
+        added = engine.additions(self.api.path, stream=slices[0], stream_options=slices[1], salt=self.salt)
         replacements = {**self.replacements, **member_edits(self.body, added.members)}
         raw = self.body.raw
         return (splice(raw, replacements) if replacements else raw), added.hide_usage
 
 
 class Preparer:
-    """Prepares requests; holds the caches of canonical tools, their views and the prompts' versions."""
+    """Prepares requests; holds the caches of canonical tools, their views and the prompts' versions.
+
+    isolation: derives the salts of isolated customers; None only while nobody is.
+    """
 
     def __init__(self, models: Models) -> None:
         self._models = models
         self._frames = Frames()
+        self.isolation: Isolation | None = None
         self._tools = ToolCache()
         self._views = ToolViews()
         self._versions = PromptVersions()
@@ -97,7 +110,8 @@ class Preparer:
     def prepare(self, api: Api, incoming: Incoming, caller: Caller, config: Config, now: float) -> Prepared:
         """now: seconds, any monotonic origin.
 
-        Raises Refusal for a body no engine can accept, a missing field, or an unknown model.
+        Raises Refusal for a body no engine can accept, a missing field, a field the caller may not set, or an
+        unknown model.
         """
         if api.body == "any":
             return self._unread(api, incoming, caller, config)
@@ -108,15 +122,20 @@ class Preparer:
 
     def _read(self, api: Api, body: Body, incoming: Incoming, caller: Caller, config: Config, now: float) -> Prepared:
         _check_fields(api, body)
+        if caller.config is not None:
+            check_fields(body, caller.config.allow_fields)
         identity = identify(caller, incoming.own, body, config)
+        salt = self._salt(caller, identity.customer, body, config) if api.path != COUNT_TOKENS else None
         route = config.routes.get(identity.route)
         level = ((route.level if route else None) or config.level) if api.rewritten else "off"
         made = rewrite(body, self._tools, level, route.rules if route else RULES)
         body = made.body
         tools = _tools(body, made.replacements)
-        view = prompt_view(body, tools, self._views) if api.keyed else _NO_PROMPT
+        view = prompt_view(body, tools, self._views, salt="".join(salt or ())) if api.keyed else _NO_PROMPT
         version = identity.prompt_version or (self._version(body, tools) if api.keyed else None)
         group = self._models.group(body.value("model"))
+        if caller.config is not None:
+            self._check_adapter(body.value("model"), caller.config)
         blocks = block_hashes(view.text, view.seed, BLOCK_BYTES)
         size = len(view.text) if api.keyed else len(body.raw)
         prompt_tokens = view.tokens or max(1, round(size / group.bytes_per_token))
@@ -138,11 +157,14 @@ class Preparer:
             max_output_tokens=_max_output(body) if api.keyed else None,
             choices=_choices(body) if api.path == GENERATE else 1,
             stream=body.slice("stream") == b"true",
+            salt=salt,
         )
 
     def _unread(self, api: Api, incoming: Incoming, caller: Caller, config: Config) -> Prepared:
         """A request whose body, if it has any, is the engine's business."""
         body = _any_body(incoming.body, strict=caller.config is not None)
+        if caller.config is not None:
+            check_fields(body, caller.config.allow_fields)
         model = body.value("model") or _named_model(incoming)
         group = self._models.group(model)
         return Prepared(
@@ -163,6 +185,18 @@ class Preparer:
             choices=1,
             stream=False,
         )
+
+    def _check_adapter(self, model: object, customer: CustomerConfig) -> None:
+        """`base:adapter` is another spelling of lora_path."""
+        if type(model) is str and not self._models.lists(model) and "lora_path" not in customer.allow_fields:
+            raise Refusal("field_not_allowed", f"no engine lists the adapter of {model!r}", param="/model")
+
+    def _salt(self, caller: Caller, customer: str, body: Body, config: Config) -> Salt | None:
+        own = caller.config.isolate_cache if caller.config is not None else None
+        if not (config.isolate_cache if own is None else own):
+            return None
+        assert self.isolation is not None
+        return self.isolation.salt(customer, body.value(CLIENT_SALT))
 
     def _shared_blocks(self, route: str, blocks: list[int], now: float) -> int:
         """Leading blocks that the route's traffic shares, this prompt counted."""

@@ -11,15 +11,17 @@ import time
 from collections.abc import Callable
 
 from engine_adapter.sse import StreamTap
+from gateway.admission import Admission
 from gateway.apis import Api, Apis, response_id
 from gateway.breaker import Verdict, judge
 from gateway.config import Config
+from gateway.credentials import Secrets
 from gateway.dispatch import Dispatch, Place
 from gateway.errors import Refusal
 from gateway.exchange import Exchange
 from gateway.http1 import EngineFault, FaultKind
-from gateway.identity import Caller, KeyRing
-from gateway.incoming import CREDENTIALS, ClientGone, Incoming, Receive, Scope, Send, read_request
+from gateway.identity import CREDENTIALS, Caller, KeyRing
+from gateway.incoming import ClientGone, Incoming, Receive, Scope, Send, read_request
 from gateway.prepare import Prepared, Preparer
 from gateway.relay import Broken, relay_stream, relay_whole, usage_of
 from gateway.reply import break_off, refuse, start
@@ -28,6 +30,7 @@ from gateway.retry import RetryBudget, Tries
 from gateway.upstream import Response, Upstream
 from gateway.watch import Watch
 from gateway.workers import Worker, Workers
+from prefix.errors import ConfigError
 from prefix.record import RequestRecord
 
 _CODES: dict[FaultKind, str] = {
@@ -53,6 +56,7 @@ class Proxy:
         upstream: Upstream,
         suspect: Callable[[Worker, EngineFault], None],
         finished: Callable[[RequestRecord], None],
+        secrets: Secrets,
     ) -> None:
         self._workers = workers
         self._upstream = upstream
@@ -64,10 +68,15 @@ class Proxy:
         self._now = time.monotonic
         self._draining = False
         self.dispatch = Dispatch(config, workers)
-        self.configure(config)
+        self._admission = Admission()
+        self.configure(config, secrets)
 
-    def configure(self, config: Config) -> None:
-        """Use another configuration from the next request on."""
+    def configure(self, config: Config, secrets: Secrets) -> None:
+        """Use another configuration from the next request on. Raises ConfigError without a secret it needs."""
+        if config.isolates and secrets.isolation is None:
+            raise ConfigError("a customer is isolated, and there is no secret to derive its salt from")
+        self._preparer.isolation = secrets.isolation
+        self._admission.configure(config)
         self._config = config
         self.dispatch.configure(config)
         self._keys = KeyRing(config.customers)
@@ -104,6 +113,7 @@ class Proxy:
                 await refuse(exchange, Refusal("shutting_down"), send)
             raise
         finally:
+            self._admission.leave(exchange, self._now())
             self._finished(exchange.record(time.time, self._now()))
 
     async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,9 +128,12 @@ class Proxy:
             incoming = await read_request(scope, receive, config.max_body_bytes)
             exchange.client_request_id = incoming.request_id
             caller = self.caller(incoming.authorization)
-            prepared = self._preparer.prepare(api, incoming, caller, config, self._now())
+            now = self._now()
+            self._admission.enter(exchange, caller, incoming, now)
+            prepared = self._preparer.prepare(api, incoming, caller, config, now)
             prepared = self._bound(prepared, response_id(incoming.path) or prepared.stored, caller)
-            exchange.prepared, exchange.streamed, exchange.customer = prepared, prepared.stream, caller.customer
+            exchange.prepared, exchange.streamed, exchange.owner = prepared, prepared.stream, caller.customer
+            self._admission.charge(exchange, prepared, now)
             total = config.total_timeout_s
             watch.limit(None if total is None else exchange.received + total, "total_timeout")
             watch.follow(receive)
@@ -259,7 +272,7 @@ class Proxy:
     def _remember(self, exchange: Exchange, name: str | None) -> None:
         """The worker answered with a response of this id, which later requests may name."""
         if name is not None and exchange.worker is not None:
-            self.response_ids.remember(name, exchange.worker.id, exchange.customer, self._now())
+            self.response_ids.remember(name, exchange.worker.id, exchange.owner, self._now())
 
     def _release(self, exchange: Exchange, place: Place, verdict: Verdict) -> None:
         """The place is over, however it ended: free it, and learn from what was reported."""

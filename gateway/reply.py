@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import re
 
+from gateway.admission import limit_headers
 from gateway.errors import Refusal
 from gateway.exchange import Exchange
 from gateway.incoming import Send, response_headers
@@ -34,6 +35,8 @@ def _own_headers(exchange: Exchange, *, echo: bool = True) -> list[tuple[bytes, 
     headers = [(b"x-prefixgate-request-id", exchange.request_id.encode())]
     if echo and exchange.client_request_id is not None:
         headers.append((b"x-request-id", exchange.client_request_id))
+    if exchange.lease is not None:
+        headers += limit_headers(exchange.lease)
     prepared = exchange.prepared
     if prepared is not None and prepared.prompt_version is not None:
         version = prepared.prompt_version.encode("ascii", "replace")

@@ -14,7 +14,10 @@ import uvicorn
 
 from gateway.app import Gateway, create_app
 from gateway.config import Config
+from gateway.credentials import load_secrets
 from gateway.errors import Refusal
+from gateway.http_server import bounded
+from gateway.tls import server_tls
 from gateway.workers import Worker
 from prefix.errors import ConfigError
 
@@ -26,18 +29,19 @@ ADMIN_TOKEN = "PREFIXGATE_ADMIN_TOKEN"  # noqa: S105 - the variable's name, not 
 def run(config: Config, reload: Callable[[], Config]) -> None:
     """Serve until SIGTERM or SIGINT; SIGHUP re-reads the configuration with `reload`.
 
-    Raises ConfigError when the address cannot be bound.
+    Raises ConfigError when the address cannot be bound, or a secret or certificate is missing.
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     logging.getLogger("uvicorn.error").addFilter(_unforeseen)
+    secrets, tls = load_secrets(config, os.environ), server_tls(config)
+    app = create_app(config, admin_token=os.environ.get(ADMIN_TOKEN), secrets=secrets)
     listener = bind(config.host, config.port)
-    app = create_app(config, admin_token=os.environ.get(ADMIN_TOKEN))
     server = _Server(
         uvicorn.Config(
             app,
             loop="uvloop",
-            http="httptools",
+            http=bounded(config.max_header_bytes, config.max_headers),
             lifespan="on",
             interface="asgi3",
             access_log=False,
@@ -47,6 +51,7 @@ def run(config: Config, reload: Callable[[], Config]) -> None:
             date_header=False,
             timeout_keep_alive=75,
             timeout_graceful_shutdown=ceil(config.drain_timeout_s),
+            **tls,
         )
     )
     with asyncio.Runner(loop_factory=_new_loop) as runner:
@@ -97,7 +102,8 @@ async def _serve(
 
 async def _reload(app: Gateway, reload: Callable[[], Config]) -> None:
     try:
-        app.reconfigure(reload())
+        config = reload()
+        app.reconfigure(config, load_secrets(config, os.environ))
     except (ConfigError, Refusal) as error:
         logging.getLogger("prefixgate").error("reload refused, the old configuration stays: %s", error)
     else:
@@ -108,8 +114,9 @@ async def _announce(server: "_Server", app: Gateway, listener: socket.socket, co
     await server.accepting.wait()
     host, port = listener.getsockname()[:2]
     at = f"[{host}]" if ":" in host else host
-    click.echo(f"prefixgate listens on http://{at}:{port}  (policy {config.policy}, level {config.level})")
-    if not config.engines:
+    scheme = "http" if config.tls_cert is None else "https"
+    click.echo(f"prefixgate listens on {scheme}://{at}:{port}  (policy {config.policy}, level {config.level})")
+    if not config.engines and not config.discovery:
         click.echo('no engines yet: add one with  POST /workers {"url": "http://host:port"}')
     await app.health.first_look(timeout_s=_FIRST_LOOK_S)
     for worker in app.workers:

@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
 from gateway.config import Config
+from gateway.credentials import NO_SECRETS, Secrets
 from gateway.http1 import Connection, EngineFault, FaultKind
+from gateway.identity import CREDENTIALS
+from gateway.tls import engine_tls
 from gateway.watch import Watch
 
 _TICK_S = 0.5
@@ -56,12 +59,14 @@ class Response:
 class _Pool:
     """Idle connections to one worker."""
 
-    def __init__(self, url: str, config: Config, connections: set[Connection]) -> None:
+    def __init__(
+        self, url: str, config: Config, connections: set[Connection], tls: Callable[[], ssl.SSLContext]
+    ) -> None:
         parts = urlsplit(url)
         self.authority = parts.netloc.encode()
         self.base = parts.path.rstrip("/")
         self._host = parts.hostname or ""
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._tls = tls() if parts.scheme == "https" else None
         self._port = parts.port or (443 if self._tls else 80)
         self._config = config
         self._all = connections
@@ -140,11 +145,15 @@ class _Pool:
 class Upstream:
     """Connections to all engines. Use as an async context manager.
 
-    watches: requests whose time this clock watches too.
+    secrets: what to show which engine. watches: requests whose time this clock watches too.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, secrets: Secrets = NO_SECRETS) -> None:
         self._config = config
+        self.secrets = secrets
+        self._context: ssl.SSLContext | None = None
+        if config.engine_ca_file is not None:
+            self._tls()
         self._pools: dict[str, _Pool] = {}
         self._open: set[Connection] = set()
         self.watches: set[Watch] = set()
@@ -169,8 +178,11 @@ class Upstream:
     ) -> Response:
         """Send a request; its answer once status and headers are there.
 
-        again: asked before it goes out a second time because a kept connection was closed. Raises EngineFault.
+        The engine's own credential takes the place of the client's among `headers`. again: asked before it goes out
+        a second time because a kept connection was closed. Raises EngineFault.
         """
+        if self.secrets.authorization(base) is not None:
+            headers = [header for header in headers if header[0] not in CREDENTIALS]
         lines = b"".join([b"%s: %s\r\n" % header for header in headers])
         timeouts = self._config.first_byte_timeout_s, self._config.read_timeout_s
         return await self._request(base, method.encode(), path, lines, body, timeouts, again)
@@ -196,6 +208,11 @@ class Upstream:
         while pool is not None and (connection := pool.take()) is not None:
             pool.drop(connection)
 
+    def _tls(self) -> ssl.SSLContext:
+        if self._context is None:
+            self._context = engine_tls(self._config)
+        return self._context
+
     async def _request(
         self,
         base: str,
@@ -209,7 +226,10 @@ class Upstream:
         """timeouts: seconds to the first byte of the body, and between two bytes."""
         pool = self._pools.get(base)
         if pool is None:
-            pool = self._pools[base] = _Pool(base, self._config, self._open)
+            pool = self._pools[base] = _Pool(base, self._config, self._open, self._tls)
+        credential = self.secrets.authorization(base)
+        if credential is not None:
+            lines = b"authorization: %s\r\n%s" % (credential, lines)
         head = b"%s %s HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\n%s\r\n"
         target = (pool.base + path).encode("latin-1", "backslashreplace")
         pieces = (head % (method, target, pool.authority, len(body), lines), body)

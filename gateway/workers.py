@@ -182,6 +182,11 @@ class Workers:
         worker.drained = True
         self.models.set_ready(worker.id, ready=False)
 
+    def resume(self, worker: Worker) -> None:
+        """The opposite of `drain`."""
+        worker.drained = False
+        self.models.set_ready(worker.id, ready=worker.ready)
+
 
 def worker_id(url: str) -> str:
     """host:port of the URL, with the path's slashes as dots when it has one: stable, and safe in a path."""

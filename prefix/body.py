@@ -22,7 +22,11 @@ CONTROL_KEYS = frozenset(
     "stream stream_options n max_tokens max_completion_tokens max_output_tokens sampling_params user metadata "
     "safety_identifier prompt_cache_key cache_salt extra_key lora_path chat_template_kwargs reasoning_effort rid "
     "priority routed_dp_rank custom_logit_processor session_id session_params previous_response_id "
-    "bootstrap_host bootstrap_port bootstrap_room".split()
+    "bootstrap_host bootstrap_port bootstrap_room bootstrap_pair_key data_parallel_rank disagg_prefill_dp_rank "
+    "routing_key conversation_id request_id kv_hints kv_transfer_params vllm_xargs logits_processors nvext "
+    "lora_id lora_request lora custom_labels encoder_urls id_slot extra_body decode_tp_size disaggregated_params "
+    "need_wait_for_mm_inputs num_items_assigned http_worker_ipc ec_transfer_params positional_embed_overrides "
+    "no_logs log_metrics external_trace_header received_time".split()
 )
 """Top-level keys the gateway reads or writes: a duplicate of one of these is refused (two readers, two truths)."""
 

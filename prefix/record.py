@@ -9,7 +9,8 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     Times are seconds (`started` since the Unix epoch); token counts are None where nobody reported them
     (unknown is not zero). `input_tokens` includes cached ones. `stable_tokens`: of the prompt, an
     estimate of what requests of its route share. `hoist_saved_tokens`: what moving volatile spans out
-    of the system text saves, or would save where it is only reported. Labels are raw, not yet bounded.
+    of the system text saves, or would save where it is only reported. `limit`: which limit of its
+    customer refused it. `trace_id`, `span_id`: of the client's traceparent. Labels are raw, not yet bounded.
     """
 
     request_id: str
@@ -40,3 +41,7 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     overhead_s: float
     stable_tokens: int = 0
     hoist_saved_tokens: int = 0
+    limit: str | None = None
+    client_request_id: str | None = None
+    trace_id: str | None = None
+    span_id: str | None = None

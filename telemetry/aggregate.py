@@ -67,6 +67,7 @@ class Aggregate:
         self._lock = Lock()
         self._tokens = Tokens(catalog.INPUT_TOKENS)
         self._requests = Counter(catalog.REQUESTS)
+        self._rate_limited = Counter(catalog.RATE_LIMITED)
         self._retries = Counter(catalog.RETRIES)
         self._rewrites = Counter(catalog.REWRITES)
         self._hoist_saved = Counter(catalog.HOIST_SAVED)
@@ -92,7 +93,7 @@ class Aggregate:
     def snapshot(self) -> tuple[Family, ...]:
         """Every counter and histogram of the catalog as it is now, those without points too; for any thread."""
         plain = (
-            *(self._requests, self._retries, self._rewrites, self._hoist_saved, self._decisions),
+            *(self._requests, self._rate_limited, self._retries, self._rewrites, self._hoist_saved, self._decisions),
             *(self._http_duration, self._duration, self._overhead),
         )
         with self._lock:
@@ -134,6 +135,8 @@ class Aggregate:
         status_class = _STATUS_CLASSES.get(record.status // 100, OTHER)
         outcome = self.labels.outcomes[record.outcome]
         self._requests[route, customer, outcome, error, status_class].value += 1
+        if record.limit is not None:
+            self._rate_limited[customer, record.limit].value += 1
 
     def _count_routing(self, record: RequestRecord, route: str) -> None:
         labels = self.labels

@@ -61,6 +61,9 @@ OUTPUT_TOKENS: Final = Metric("prefixgate.output_tokens", "counter", "{token}", 
     "Tokens generated, where the engine reported them.", "Tokens per second")
 REQUESTS: Final = Metric("prefixgate.requests", "counter", "{request}", _OUTCOME, 2000,
     "Finished requests by how they ended.", "Requests by outcome")
+RATE_LIMITED: Final = Metric("prefixgate.rate_limited", "counter", "{request}", ("customer", "limit"), 2000,
+    "Requests refused because their customer reached a limit: requests, tokens or concurrency.",
+    "Requests by outcome")
 RETRIES: Final = Metric("prefixgate.retries", "counter", "{retry}", ("route",), 100,
     "Attempts repeated on another worker before the first byte.", "Retries and rewrites")
 REWRITES: Final = Metric("prefixgate.rewrites", "counter", "{rewrite}", ("route",), 100,
@@ -100,7 +103,7 @@ INDEX_BLOCKS: Final = Metric("prefixgate.prefix.tree_blocks", "gauge", "{block}"
 
 CATALOG: Final = (
     *(INPUT_TOKENS, CACHED_TOKENS, EXPECTED_CACHED_TOKENS, UNREPORTED_INPUT_TOKENS, STABLE_TOKENS, OUTPUT_TOKENS),
-    *(REQUESTS, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
+    *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
     *(HTTP_DURATION, REQUEST_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD),
     *(WORKER_UP, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
 )

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +16,8 @@ import uvicorn
 import gateway as package
 from gateway.app import Gateway, create_app
 from gateway.config import Config
+from gateway.credentials import load_secrets
+from gateway.http_server import bounded
 from gateway.serve import bind
 from gateway.workers import Worker
 from prefix.record import RequestRecord
@@ -26,7 +28,7 @@ CHAT, COMPLETIONS, GENERATE = "/v1/chat/completions", "/v1/completions", "/gener
 SOON_S = 10.0
 """How long a test waits for what takes milliseconds."""
 _SOURCE = Path(package.__file__).parent
-_AT_REST = frozenset(("Health._watch_health", "Health._watch_load", "Upstream._tick"))
+_AT_REST = frozenset(("Health._watch_health", "Health._watch_load", "Upstream._tick", "Fleet._follow"))
 
 
 class AnEngine(Protocol):
@@ -128,15 +130,20 @@ class _Complaints(logging.Handler):
 
 @asynccontextmanager
 async def running(
-    *engines: AnEngine, admin_token: str | None = None, wait: bool = True, **settings: Any
+    *engines: AnEngine,
+    admin_token: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    wait: bool = True,
+    **settings: Any,
 ) -> AsyncIterator[Running]:
     """A gateway in front of these engines, which are up when it is handed out.
 
     Fails at its end when the application let an exception out, or a request is still somewhere in it.
     """
-    config = Config(engines=tuple(engine.url for engine in engines), **{"poll_interval_s": 0.05} | settings)
+    urls = {"engines": tuple(engine.url for engine in engines), "poll_interval_s": 0.05}
+    config = Config(**urls | settings)
     with mock.patch("gateway.app.Aggregate", Recording):
-        app = create_app(config, admin_token=admin_token)
+        app = create_app(config, admin_token=admin_token, secrets=load_secrets(config, environ or {}))
     async with serving(app) as port, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
         gateway = Running(app, port, http)
         log, complaints = logging.getLogger("uvicorn.error"), _Complaints(gateway.errors)
@@ -156,7 +163,7 @@ async def serving(app: Gateway) -> AsyncIterator[int]:
     """The port of a uvicorn server with this application, set up as gateway.serve sets it up."""
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=bounded(app.config.max_header_bytes, app.config.max_headers),
         lifespan="on",
         interface="asgi3",
         access_log=False,

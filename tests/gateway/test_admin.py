@@ -66,7 +66,7 @@ async def refused(app: Gateway, path: str, headers: dict[str, str], **more: Any)
     ("peer", "headers"),
     [
         ("127.0.0.1", {"host": "localhost"}),
-        ("127.0.0.1", {"host": "127.0.0.1:8080", "origin": "http://localhost:3000"}),
+        ("127.0.0.1", {"host": "127.0.0.1:8080", "origin": "http://127.0.0.1:8080"}),
         ("::1", {"host": "[::1]:8080"}),
         ("127.8.8.8", {"host": "gateway.internal:8080"}),
     ],
@@ -94,6 +94,9 @@ async def test_without_a_token_this_machine_may(path: str, peer: str, headers: d
         ("127.0.0.1", {"host": "["}, "Host"),
         ("127.0.0.1", LOCAL | {"origin": "http://evil.example"}, "Origin"),
         ("127.0.0.1", LOCAL | {"origin": "null"}, "Origin"),
+        ("127.0.0.1", LOCAL | {"origin": "http://localhost:3000"}, "Origin"),
+        ("127.0.0.1", LOCAL | {"origin": "http://127.0.0.1:3000"}, "Origin"),
+        ("127.0.0.1", LOCAL | {"origin": "http://127.0.0.1:8080.evil.example"}, "Origin"),
         ("127.0.0.1", LOCAL | {"origin": ""}, "Origin"),
     ],
 )
@@ -169,6 +172,13 @@ async def test_urls_that_cannot_be_workers(body: bytes) -> None:
     assert (code, error["code"], error["param"]) == (422, "invalid_worker", "/url")
     assert "secret" not in error["message"]
     assert list(app.workers) == []
+
+
+async def test_a_body_without_end() -> None:
+    """413 once it is over the limit."""
+    app = create_app(Config())
+    code, answer = await status(app, "/workers", LOCAL | JSON, method="POST", body=b" " * 70_000)
+    assert (code, msgspec.json.decode(answer)["error"]["code"]) == (413, "body_too_large")
 
 
 async def test_an_engine_is_added_once() -> None:

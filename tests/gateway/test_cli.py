@@ -137,6 +137,10 @@ def test_check_validates_and_exits(prefixgate: Command, tmp_path: Path) -> None:
     path.write_text("port: many\n", encoding="utf-8")
     assert prefixgate("serve", "--config", str(path), "--check").code == 2
     assert prefixgate("serve", "--check").code == 0
+    path.write_text("isolate_cache: true\n")
+    ran = prefixgate("serve", "--config", str(path), "--check")
+    assert (ran.code, "PREFIXGATE_ISOLATION_SECRET" in ran.err) == (2, True)
+    assert prefixgate("serve", "--check", "--tls-cert", "/no/such").code == 2
 
 
 def test_a_port_in_use(prefixgate: Command) -> None:
@@ -148,6 +152,15 @@ def test_a_port_in_use(prefixgate: Command) -> None:
         ran = prefixgate("serve", "--port", str(port))
     assert ran.code == 2
     assert ran.err == f"prefixgate: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+
+
+def test_without_the_isolation_secret_it_does_not_start(prefixgate: Command, tmp_path: Path) -> None:
+    """One line, before anybody could share a cache."""
+    path = tmp_path / "gateway.yaml"
+    path.write_text("isolate_cache: true\n")
+    ran = prefixgate("serve", "--config", str(path), "--port", "0")
+    assert (ran.code, ran.out) == (2, "")
+    assert "set PREFIXGATE_ISOLATION_SECRET" in ran.err
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid", "a..b"])

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.config import Config, CustomerConfig, RouteConfig, check_engine_url, load_config
+from gateway.limits import Limits
 from prefix.errors import ConfigError
 
 HASH = "sha256:" + "0" * 64
@@ -69,6 +70,16 @@ def test_everything_can_be_written_down(tmp_path: Path) -> None:
         ("customers: {a: {}}", "prefixgate key new"),
         ("customers: {a: {keys: [secret]}}", "sha256:"),
         (f"routes: {{chat: {{}}}}\ncustomers: {{a: {{keys: [{HASH}], route: chta}}}}", "did you mean 'chat'?"),
+        ("limits: {requests_per_sec: 1}", "did you mean 'requests_per_s'?"),
+        ("limits: {requests_per_s: 0}", "> 0"),
+        (f"customers: {{a: {{keys: [{HASH}], limits: {{tokens: 1}}}}}}", "did you mean 'tokens_per_min'?"),
+        (f"customers: {{a: {{keys: [{HASH}], allow_fields: [priorty]}}}}", "did you mean 'priority'?"),
+        ("discovery: {file: [a]}", "did you mean 'files'?"),
+        ("discovery: {kubernetes: [{servce: a}]}", "did you mean 'service'?"),
+        ("discovery: {kubernetes: [{namespace: a}]}", "either a service or a selector"),
+        ("discovery: {dns: ['http://a:1']}", "must look like dns://name:port"),
+        ("engine_credentials: {'http://u:p@a:1': 'env:K'}", "must not carry credentials"),
+        ("max_headers: 1", ">= 10"),
         ("- a\n- b", "must be a mapping"),
         ("a: [", "not YAML"),
         ("max_attempts: 0", ">= 1"),
@@ -82,6 +93,33 @@ def test_bad_configuration_is_one_line_that_helps(tmp_path: Path, text: str, say
     message = str(caught.value)
     assert says in message
     assert "\n" not in message
+
+
+def test_tenancy_can_be_written_down(tmp_path: Path) -> None:
+    """Limits, grants, isolation, credentials and discovery as docs/security.md and docs/discovery.md write them."""
+    text = f"""
+    limits: {{requests_per_s: 5, burst: 20, tokens_per_min: 100000, max_concurrent: 32}}
+    isolate_cache: true
+    isolation_secret_file: /run/secrets/isolation
+    engine_credentials: {{"http://a:1/": env:ENGINE_KEY, "*": file:/run/secrets/engine}}
+    customers:
+      acme: {{keys: [{HASH}], allow_fields: [priority], limits: {{}}, isolate_cache: false}}
+    discovery:
+      files: [engines.yaml]
+      dns: [dns://sglang.prod.svc:30000]
+      kubernetes: [{{service: sglang, port: http}}, {{selector: app=sglang, port: 30000, namespace: gpu}}]
+    """
+    config = load_config(written(tmp_path, text), {})
+    assert config.limits == Limits(requests_per_s=5, burst=20, tokens_per_min=100_000, max_concurrent=32)
+    assert config.customers["acme"].limits == Limits()
+    assert config.customers["acme"].isolate_cache is False
+    assert config.engine_credentials == {"http://a:1": "env:ENGINE_KEY", "*": "file:/run/secrets/engine"}
+    assert [each.labels for each in config.discovery.kubernetes] == [
+        "kubernetes.io/service-name=sglang",
+        "app=sglang",
+    ]
+    assert config.isolates
+    assert not load_config(None, {}).isolates
 
 
 def test_engine_urls_are_kept_without_a_slash_at_the_end() -> None:

@@ -20,7 +20,7 @@ from prefix.errors import ConfigError
 from tests.gateway.fake_engine import EVENTS_HEAD, FakeEngine, chunk, raw, whole
 from tests.gateway.running import CHAT, SOON_S, chat, error_of, exchange, request_bytes
 
-LISTENS = re.compile(r"prefixgate listens on http://127\.0\.0\.1:(\d+)  \(policy (\S+), level (\S+)\)")
+LISTENS = re.compile(r"prefixgate listens on https?://127\.0\.0\.1:(\d+)  \(policy (\S+), level (\S+)\)")
 
 
 class Served:
@@ -161,7 +161,7 @@ async def test_draining_has_an_end(tmp_path: Path) -> None:
 
 
 async def test_sighup_reloads(tmp_path: Path) -> None:
-    """A new engine and route are there afterwards; a broken file is refused in one line and changes nothing."""
+    """A new engine and route are there afterwards; a broken file, or one that lacks a secret, changes nothing."""
     async with FakeEngine(whole(b"{}")) as one, FakeEngine(whole(b"{}")) as two:
         config = tmp_path / "gateway.yaml"
         config.write_text(f"engines: [{one.url}]\n", encoding="utf-8")
@@ -170,6 +170,9 @@ async def test_sighup_reloads(tmp_path: Path) -> None:
             config.write_text("polcy: x\n", encoding="utf-8")
             served.process.send_signal(signal.SIGHUP)
             assert "did you mean 'policy'?" in await served.log("reload refused")
+            config.write_text("isolate_cache: true\n", encoding="utf-8")
+            served.process.send_signal(signal.SIGHUP)
+            assert "isolate_cache needs a secret" in await served.log("reload refused")
             config.write_text(f"engines: [{one.url}, {two.url}]\nmax_body_bytes: 1024\n", encoding="utf-8")
             served.process.send_signal(signal.SIGHUP)
             await served.log("configuration reloaded")
