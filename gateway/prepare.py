@@ -11,11 +11,10 @@ from gateway.config import Config
 from gateway.errors import Refusal
 from gateway.identity import Caller, Identity, identify
 from gateway.models import ModelGroup, Models
-from prefix.blocks import BLOCK_BYTES, block_hashes
-from prefix.body import Body, parse_body
+from prefix.blocks import BLOCK_BYTES, HeadHashes
+from prefix.body import Body, BodyCache, parse_body
 from prefix.canonical import RULES, TOOL_KEYS, ToolCache, rewrite
 from prefix.errors import BodyError
-from prefix.frame import Frames
 from prefix.hoist import HoistReport
 from prefix.members import member_edits
 from prefix.popularity import Popularity
@@ -70,9 +69,10 @@ class Preparer:
 
     def __init__(self, models: Models) -> None:
         self._models = models
-        self._frames = Frames()
+        self._bodies = BodyCache()
         self._tools = ToolCache()
         self._views = ToolViews()
+        self._heads = HeadHashes()
         self._versions = PromptVersions()
         self._popular: dict[str, Popularity] = {}
 
@@ -84,7 +84,7 @@ class Preparer:
         Raises Refusal for a body no engine can accept, a missing field, or an unknown model.
         """
         try:
-            body = parse_body(raw, self._frames)
+            body = parse_body(raw, self._bodies)
             _check_fields(path, body)
             identity = identify(caller, own, body, config)
             route = config.routes.get(identity.route)
@@ -97,7 +97,7 @@ class Preparer:
         except BodyError as error:
             raise Refusal.of_body(error) from None
         group = self._models.group(body.value("model"))
-        blocks = block_hashes(view.text, view.seed, BLOCK_BYTES)
+        blocks = self._heads.hashes(view.text, view.seed, view.stable)
         prompt_tokens = view.tokens or max(1, round(len(view.text) / group.bytes_per_token))
         stable = max(view.stable, self._shared_blocks(identity.route, blocks, now) * BLOCK_BYTES)
         return Prepared(

@@ -17,6 +17,7 @@ import msgspec
 import xxhash
 
 from prefix.body import Body
+from prefix.opening import Opening
 from prefix.place import Path
 from prefix.scan import value_end
 from prefix.system import SYSTEM_ROLES, turns
@@ -56,6 +57,9 @@ class PromptVersions:
         """
         leading = leading_system(body)
         pieces = [] if tools is None else [self._known(_hash(tools), _tools_digest, tools)]
+        if body.opening is not None and leading and leading[0][1] is body.opening.message:
+            pieces.append(body.opening.once(_opening_digest))
+            del leading[0]
         pieces += [self._known(_key(message), _system_digest, message) for _, message in leading]
         joined = b"".join(pieces)
         return _hexadecimal(joined)[:LENGTH] if joined else None
@@ -90,6 +94,10 @@ def _tools_digest(raw: bytes) -> bytes:
     value_end(raw, 0, depth=1)
     tools = json.loads(raw)
     return _digest(_bytes([_tool(tool) for tool in tools])) if type(tools) is list and tools else b""
+
+
+def _opening_digest(opening: Opening) -> bytes:
+    return _system_digest(opening.message)
 
 
 def _system_digest(message: Mapping[str, Any]) -> bytes:

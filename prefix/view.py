@@ -24,6 +24,7 @@ import xxhash
 from prefix.body import Body
 from prefix.errors import BodyError
 from prefix.frame import Frame
+from prefix.opening import Opening
 from prefix.scan import value_end
 from prefix.system import SYSTEM_ROLES
 
@@ -84,12 +85,21 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
         for place, message in enumerate(_messages(body)):
             if stable is None and not (type(message) is dict and message.get("role") in SYSTEM_ROLES):
                 stable = sum(map(len, parts))
-            _append_message(parts, message, place)
+            if place or body.opening is None:
+                _append_message(parts, message, place)
+            else:
+                parts.append(body.opening.once(_opening_view))
         text = b"".join(parts)
         return View(_salted(seed, salt), text, len(text) if stable is None else stable, None)
     key = next((key for key in ("prompt", "text", "input_ids") if key in body), None)
     text, tokens = _plain(body.value(key), f"/{key}") if key else (b"", None)
     return View(_salted(_seed(body.frame, "text", ""), salt), text, 0, tokens)
+
+
+def _opening_view(opening: Opening) -> bytes:
+    parts: list[bytes] = []
+    _append_message(parts, opening.message, 0)
+    return b"".join(parts)
 
 
 def _chat_front(frame: Frame) -> tuple[int, str, str | None]:

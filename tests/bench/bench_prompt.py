@@ -20,10 +20,9 @@ from typing import Any
 
 import orjson
 
-from prefix.blocks import block_hashes
-from prefix.body import parse_body
+from prefix.blocks import HeadHashes
+from prefix.body import BodyCache, parse_body
 from prefix.canonical import ToolCache
-from prefix.frame import Frames
 from prefix.prompt_version import PromptVersions
 from prefix.split import canonical_tools
 from prefix.view import ToolViews, prompt_view
@@ -37,16 +36,17 @@ class Caches:
     """What a gateway process keeps between requests."""
 
     def __init__(self) -> None:
-        self.frames, self.tools, self.views, self.versions = Frames(), ToolCache(), ToolViews(), PromptVersions()
+        self.bodies, self.tools = BodyCache(), ToolCache()
+        self.views, self.versions, self.heads = ToolViews(), PromptVersions(), HeadHashes()
 
     def prepare(self, raw: bytes) -> list[int]:
         """What the gateway does with a body before it is placed."""
-        parsed = parse_body(raw, self.frames)
+        parsed = parse_body(raw, self.bodies)
         tools = canonical_tools(parsed, self.tools)
         shown = None if tools is None else tools.raw
         self.versions.version(parsed, shown)
         view = prompt_view(parsed, shown, self.views)
-        return block_hashes(view.text, view.seed)
+        return self.heads.hashes(view.text, view.seed, view.stable)
 
 
 def tool(number: int) -> dict[str, Any]:
