@@ -45,6 +45,10 @@ class HeadHashes:
         self._blocks = 0
         self._limit = limit_blocks
 
+    def __len__(self) -> int:
+        """Blocks kept."""
+        return self._blocks
+
     def hashes(self, text: bytes, seed: int, head: int) -> list[int]:
         """As `block_hashes(text, seed)`. head: how many bytes of the text are likely to come again."""
         count = head // BLOCK_BYTES

@@ -18,7 +18,7 @@ LONG = 2048
 """Bytes from which on it pays to look a message up."""
 
 _FRONT = re.compile(rb'\[\s*+(?=\{\s*+"role"\s*+:\s*+"(?:system|developer)"\s*+,\s*+"content"\s*+:\s*+")')
-_NEXT = re.compile(rb"\s*+,\s*+(?=\{)")
+_NEXT = re.compile(rb'\s*+,\s*+(?=\{\s*+")')
 _JUMPS = 32
 _decode = msgspec.json.Decoder().decode
 
@@ -53,7 +53,10 @@ def opening_span(raw: bytes, messages: Span) -> tuple[Span, int] | None:
 
 
 def read_opening(raw: bytes) -> Opening | None:
-    """An opening, or None when these bytes are no message. Raises msgspec.DecodeError, BodyError `too_deep`."""
-    message = _decode(raw)
+    """An opening, or None when these bytes are no message. Raises BodyError `too_deep`."""
+    try:
+        message = _decode(raw)
+    except msgspec.DecodeError:
+        return None
     check_depth([message], 0)
     return Opening(raw, message) if type(message) is dict else None
