@@ -18,8 +18,8 @@ _FRONT = re.compile(rb'_\{(?:_"[^"\\]{0,64}"_:_%s_,)*_"messages"_:_(?=\[)'.repla
 _NEXT = (
     "model tools functions tool_choice stream stream_options max_tokens max_completion_tokens temperature top_p "
     "top_k min_p n stop seed user metadata response_format presence_penalty frequency_penalty logprobs "
-    "reasoning_effort parallel_tool_calls chat_template_kwargs cache_salt extra_body service_tier store safety_identifier "
-    "prompt_cache_key system stop_sequences thinking"
+    "reasoning_effort parallel_tool_calls chat_template_kwargs cache_salt extra_body service_tier store "
+    "safety_identifier prompt_cache_key system stop_sequences thinking"
 )
 _BEHIND = re.compile(rb'_(?:,_"(?:%s)"_:|\}_\Z)'.replace(b"_", _SPACE) % "|".join(_NEXT.split()).encode())
 """What stands behind them: the end of the body, or a member that no message has."""

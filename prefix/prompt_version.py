@@ -11,6 +11,7 @@ It runs on every request, so versions are kept by hash of what they are made fro
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,6 +30,7 @@ LENGTH = 10
 _TEXT_TYPES = ("text", "input_text")
 _ROLE_SEED = {role: place + 1 for place, role in enumerate(SYSTEM_ROLES)}
 _MARK = "cache_control"
+_SHORT = 128
 _FRONT = {"messages": "system", "input": "instructions"}
 _encode = msgspec.json.Encoder().encode
 _hash = xxhash.xxh3_64_intdigest
@@ -141,9 +143,15 @@ def _part(part: Any) -> Any:
     return _masked(fields)
 
 
+@lru_cache(maxsize=8192)
+def _mask_short(text: str) -> str:
+    """Tools are made of the same few short texts: types, field names, phrases."""
+    return mask(text)
+
+
 def _masked(value: Any) -> Any:
     if type(value) is str:
-        return mask(value)
+        return _mask_short(value) if len(value) <= _SHORT else mask(value)
     if type(value) is list:
         return [_masked(item) for item in value]
     return {key: _masked(inner) for key, inner in value.items()} if type(value) is dict else value
