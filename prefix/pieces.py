@@ -11,7 +11,7 @@ from typing import Any, Generic, Self, TypeVar
 import xxhash
 
 T = TypeVar("T")
-_FACTOR, _ENTRY = 8, 2048
+_FACTOR, _ENTRY, _REMEMBERED = 8, 2048, 4096
 
 
 class Piece:
@@ -37,15 +37,17 @@ P = TypeVar("P", bound=Piece)
 class Kept(Generic[P]):
     """Pieces by their bytes, least recently used out first. Keeping them changes speed only, never a result.
 
+    A piece is kept from its second time on: what each request has for itself, like a user's name, takes no room.
     make: what makes a piece, or None when these bytes are none. limit_bytes: what all may take; parsed values are
     bigger than their text, so each counts for several times its own bytes.
     """
 
-    __slots__ = ("_bytes", "_kept", "_limit", "_make")
+    __slots__ = ("_bytes", "_kept", "_limit", "_make", "_once")
 
     def __init__(self, make: Callable[[bytes], P | None], limit_bytes: int) -> None:
         self._make = make
         self._kept: OrderedDict[int, P] = OrderedDict()
+        self._once: dict[int, None] = {}
         self._bytes = 0
         self._limit = limit_bytes
 
@@ -60,9 +62,19 @@ class Kept(Generic[P]):
             self._kept.move_to_end(key)
             return known
         made = self._make(raw)
-        if made is not None and _cost(made) <= self._limit:
+        if made is not None and _cost(made) <= self._limit and self._again(key):
             self._keep(key, made)
         return made
+
+    def _again(self, key: int) -> bool:
+        """Whether it was asked for before, as far as that is remembered."""
+        if key in self._once:
+            del self._once[key]
+            return True
+        if len(self._once) >= _REMEMBERED:
+            self._once.clear()
+        self._once[key] = None
+        return False
 
     def _keep(self, key: int, piece: P) -> None:
         replaced = self._kept.pop(key, None)

@@ -47,7 +47,7 @@ def whole(raw: bytes) -> Body:
 def test_a_guess_never_changes_what_a_body_says(bodies: list[bytes]) -> None:
     """Members, slices, spans and values are those of the body split whole, known bodies or not."""
     cache = BodyCache()
-    for raw in [*bodies, *bodies]:
+    for raw in bodies * 3:
         expected = whole(raw)
         for parsed in (parse_body(raw), parse_body(raw, cache)):
             assert parsed.spans == expected.spans
@@ -134,7 +134,7 @@ def test_values_refused_when_read_are_placed_in_the_body(value: bytes, code: str
     """A number nobody can read, tools that nest too deep: the offset counts the messages ahead of them."""
     raw = b"{" + MESSAGES + b',"tools":' + value + b"}"
     cache = BodyCache()
-    for _ in range(2):
+    for _ in range(3):
         with pytest.raises(BodyError) as caught:
             parse_body(raw, cache).value("tools")
         assert (caught.value.code, caught.value.offset) == (code, raw.index(value))

@@ -42,7 +42,7 @@ def placed(body: Body, versions: PromptVersions, heads: HeadHashes) -> tuple[Any
 def test_a_conversation_is_the_same_with_its_opening_known(conversations: list[list[Any]]) -> None:
     """Messages, version, view and block hashes, the second time as the first."""
     cache, versions, heads = BodyCache(), PromptVersions(), HeadHashes()
-    for messages in [*conversations, *conversations]:
+    for messages in conversations * 3:
         raw = chat(messages, tools=[{"name": "t"}])
         plain = placed(parse_body(raw), PromptVersions(), HeadHashes())
         assert placed(parse_body(raw, cache), versions, heads) == plain
@@ -54,8 +54,8 @@ def test_conversations_share_their_opening() -> None:
     """Two questions behind one system text: it is parsed once."""
     cache = BodyCache()
     system = {"role": "system", "content": PADDING}
-    first, second = (
-        parse_body(chat([system, {"role": "user", "content": question}]), cache) for question in ("a", "b")
+    _, first, second = (
+        parse_body(chat([system, {"role": "user", "content": question}]), cache) for question in ("a", "b", "c")
     )
     assert first.opening is not None
     assert first.opening is second.opening
