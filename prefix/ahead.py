@@ -11,9 +11,9 @@ import re
 from prefix.scan import Span
 
 _SPACE = rb"[ \t\n\r]*"
-_SHORT = rb'(?:"[^"\\]{0,256}"|[-+.\w]{1,32})'
+_SHORT = rb'(?:"[^"\\]{0,256}"|[-+.\w]{1,32}|[\[{][^][{}\\]{0,256}[]}])'
 _FRONT = re.compile(rb'_\{(?:_"[^"\\]{0,64}"_:_%s_,)*_"messages"_:_(?=\[)'.replace(b"_", _SPACE) % _SHORT)
-"""The body up to its messages, when nothing but short strings and scalars stands before them."""
+"""The body up to its messages, when only short strings, scalars and flat containers stand before them."""
 
 _NEXT = (
     "model tools functions tool_choice stream stream_options max_tokens max_completion_tokens temperature top_p "

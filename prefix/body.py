@@ -154,7 +154,9 @@ def _read_ahead(raw: bytes, cache: BodyCache) -> Body | None:
         opening, messages = _conversation(raw, cut, cache)
     except (ValueError, RecursionError, BodyError):
         return None
-    return None if frame is None else Body(raw, frame, cut, messages, opening)
+    if frame is None or frame.spans.get("messages") != (cut.start, cut.start + 1):
+        return None
+    return Body(raw, frame, cut, messages, opening)
 
 
 def _conversation(raw: bytes, cut: Span, cache: BodyCache) -> tuple[Opening | None, list[Any]]:

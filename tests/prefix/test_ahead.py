@@ -15,6 +15,7 @@ from prefix.frame import split_members
 from prefix.scan import MAX_DEPTH
 from tests.prefix.strategies import JSON
 
+AHEAD = ("stop", "stream_options")
 BEHIND = ("model", "tools", "stream", "user", "n", "metadata", "x-own", "temperature")
 TRICKY = st.text('a]}[{,":\\ é\n', max_size=12) | st.sampled_from(['"}], "model": "x"', "]}", '}],"tools":['])
 PART = st.dictionaries(st.sampled_from(["type", "text", "user", "n", "model"]), TRICKY | st.just([1]), max_size=3)
@@ -28,6 +29,10 @@ MESSAGE = st.fixed_dictionaries(
 def chats(draw: st.DrawFn) -> bytes:
     """Chat bodies with brackets in texts and members named alike inside and outside, in any order and spacing."""
     fields: dict[str, Any] = {name: draw(JSON) for name in draw(st.sets(st.sampled_from(BEHIND), max_size=4))}
+    fields |= {
+        name: draw(st.dictionaries(TRICKY, TRICKY) | st.lists(TRICKY))
+        for name in draw(st.sets(st.sampled_from(AHEAD)))
+    }
     fields["messages"] = draw(st.lists(MESSAGE, max_size=4) | JSON)
     order = list(fields)
     random.Random(draw(st.integers(0, 9))).shuffle(order)
@@ -61,6 +66,7 @@ def test_a_guess_never_changes_what_a_body_says(bodies: list[bytes]) -> None:
     ("raw", "messages"),
     [
         (b'{"model":"m","messages":[{"role":"user"}]}', b'[{"role":"user"}]'),
+        (b'{"stream_options": {"include_usage": true}, "stop": ["a", "b"], "messages": [{}]}', b"[{}]"),
         (b' {"messages": [1, []] , "model": "m"} ', b"[1, []]"),
         (b'{"n":1,"messages":[{"content":"a]}"}],"tools":[]}', b'[{"content":"a]}"}]'),
         (b'{"messages":[{"content":"\\"}],\\"model\\":"}],"model":"m"}', b'[{"content":"\\"}],\\"model\\":"}]'),
@@ -79,6 +85,7 @@ def test_messages_of_common_bodies_are_found(raw: bytes, messages: bytes) -> Non
         b"{}",
         b'{"messages":"none"}',
         b'{"metadata":{"messages":[1]},"model":"m"}',
+        b'{"metadata":{"a":{"b":1}},"messages":[1]}',
         b'{"prompt":"' + b"x" * 2000 + b'","messages":[]}',
         b'{"messages":[' + b"[]," * 100 + b"0]}",
         b'{"messages":[1,2',
