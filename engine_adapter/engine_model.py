@@ -17,6 +17,7 @@ from collections import OrderedDict
 from itertools import islice
 
 from engine_adapter.engine_decode import DecodeBatch
+from engine_adapter.engine_pool import allocate, decode_room, release, room_at_once, store
 from engine_adapter.engine_prefill import PrefillPass, Verdict
 from engine_adapter.engine_request import Chunk, EngineConfig, EngineRequest, Load, Report, Step
 from prefix.errors import EngineError
@@ -59,7 +60,7 @@ class EngineModel:
             del self.waiting[request]
         elif request is self.chunked:
             self.chunked = None
-            self._release(request)
+            release(self.cache, request)
         elif request in self.running:
             self._leave(request, keep=True)
 
@@ -115,7 +116,7 @@ class EngineModel:
         """Choose the prompts of the next iteration and allocate their KV cache."""
         chunked = self.chunked
         if chunked is not None:
-            self._store(chunked)
+            store(self.cache, chunked)
         if not self.running.count:
             self._full = False
         if (self._full or not self.waiting) and chunked is None:
@@ -129,7 +130,7 @@ class EngineModel:
             pass_.resume(chunked)
         self._admit(pass_)
         self.chunked = pass_.cut
-        self._allocate(pass_.chunks)
+        allocate(self.cache, pass_.chunks)
         return pass_.chunks
 
     def _touch_waiting(self) -> None:
@@ -159,17 +160,6 @@ class EngineModel:
             if verdict is not Verdict.GO_ON:
                 return
 
-    def _allocate(self, chunks: list[Chunk]) -> None:
-        """Evict for the batch (with a spare page each, as the paged allocator asks) and take its pages."""
-        if not chunks:
-            return
-        page = self.config.page_tokens
-        spare = page * len(chunks) if page > 1 else 0
-        self.cache.make_room(sum(chunk.end - chunk.start for chunk in chunks) + spare)
-        for request, start, end in chunks:
-            self.cache.hold(self.cache.aligned(end) - self.cache.aligned(start))
-            request.computed = end
-
     def _prefill(self, batch: list[Chunk]) -> Step:
         timing = self.config.timing
         seconds = timing.prefill_step_s + sum(timing.prefill_s(chunk.start, chunk.end) for chunk in batch)
@@ -179,9 +169,9 @@ class EngineModel:
                 continue
             request.produced = min(request.produced + 1, request.output_tokens)
             finished = request.produced >= request.output_tokens
-            self._store(request)
+            store(self.cache, request)
             if finished:
-                self._release(request)
+                release(self.cache, request)
             else:
                 self.running.join(request)
             reports.append(Report(request, request.produced, finished))
@@ -209,8 +199,8 @@ class EngineModel:
             )
             demand = running.page_demand(steps)
             retracted = False
-            if not self._room_at_once(steps, demand):
-                retracted = not self._decode_room()
+            if not room_at_once(self.cache, running, steps, demand):
+                retracted = not decode_room(self.cache, self.running)
                 if retracted:
                     self._retract()
                 steps, demand, took = 1, running.page_demand(), self._decode_s(1)
@@ -221,23 +211,6 @@ class EngineModel:
             reports = [self._report(request) for request in running.advance(steps)]
             if reports or retracted or seconds >= horizon_s:
                 return Step(seconds, reports)
-
-    def _room_at_once(self, steps: int, demand: int) -> bool:
-        """Evict as so many steps would one by one, if there is memory for the pages that they start."""
-        cache, running = self.cache, self.running
-        spare = running.count * self.config.page_tokens
-        if cache.free_tokens < demand + spare:
-            if cache.available_tokens < demand:
-                return False
-            cache.make_room(running.page_demand(steps - 1) + spare)
-        return True
-
-    def _decode_room(self) -> bool:
-        """Evict for the pages that this step starts, then for one page a request, as the allocator does."""
-        if not self.cache.make_room(self.running.page_demand()):
-            return False
-        self.cache.make_room(self.running.count * self.config.page_tokens)
-        return True
 
     def _report(self, request: EngineRequest) -> Report:
         produced = self.running.produced(request)
@@ -256,7 +229,7 @@ class EngineModel:
             request.computed = request.matched = 0
             request.retractions += 1
             self.waiting[request] = None
-            if self._decode_room():
+            if decode_room(self.cache, self.running):
                 break
         produced = sum(self.running.produced(request) for request in ranked)
         allowed = sum(request.max_output_tokens for request in ranked)
@@ -266,27 +239,5 @@ class EngineModel:
         self.running.leave(request)
         self._full = False
         if keep:
-            self._store(request)
-        self._release(request)
-
-    def _store(self, request: EngineRequest) -> None:
-        """Hand what is computed to the tree, split at the prompt's end, and lock it there."""
-        cache, page = self.cache, self.config.page_tokens
-        top, known = request.node, request.stored
-        assert top is not None
-        whole = request.computed // page * page
-        node, _ = cache.insert(request.key, whole, request.namespace, below=top, known=known)
-        if known < request.prompt_tokens // page * page < whole:
-            cache.insert(request.key, request.prompt_tokens, request.namespace, below=top, known=known)
-        cache.hold(known - whole)
-        request.stored = whole
-        cache.lock_deeper(top, node)
-        request.node = node
-
-    def _release(self, request: EngineRequest) -> None:
-        """Give back what is not the tree's, and the lock."""
-        self.cache.hold(request.stored - self.cache.aligned(request.computed))
-        if request.node is not None:
-            self.cache.unlock(request.node)
-        request.node = None
-        request.stored = 0
+            store(self.cache, request)
+        release(self.cache, request)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from engine_adapter.engine_timing import PROFILES, Timing
-from prefix.radix import Node
+from prefix.radix_node import Node
 
 CLIPPED_OUTPUT = 4_096  # the scheduler never reserves for more output than this
 INPUT_MARGIN = 5  # SGLang keeps so many tokens of the longest request for output

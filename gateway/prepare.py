@@ -17,11 +17,11 @@ from gateway.identity import Caller, Identity, identify
 from gateway.incoming import Incoming
 from gateway.isolation import CLIENT_SALT, Isolation, Salt
 from gateway.models import ModelGroup, Models
-from prefix.blocks import BLOCK_BYTES, block_hashes
-from prefix.body import Body, parse_body
+from prefix.blocks import BLOCK_BYTES, HeadHashes
+from prefix.body import Body, BodyCache, parse_body
 from prefix.canonical import RULES, TOOL_KEYS, ToolCache, rewrite
 from prefix.errors import BodyError
-from prefix.frame import Frame, Frames
+from prefix.frame import Frame
 from prefix.hoist import HoistReport
 from prefix.members import member_edits
 from prefix.popularity import Popularity
@@ -100,10 +100,11 @@ class Preparer:
 
     def __init__(self, models: Models) -> None:
         self._models = models
-        self._frames = Frames()
+        self._bodies = BodyCache()
         self.isolation: Isolation | None = None
         self._tools = ToolCache()
         self._views = ToolViews()
+        self._heads = HeadHashes()
         self._versions = PromptVersions()
         self._popular: dict[str, Popularity] = {}
 
@@ -116,7 +117,7 @@ class Preparer:
         if api.body == "any":
             return self._unread(api, incoming, caller, config)
         try:
-            return self._read(api, parse_body(incoming.body, self._frames), incoming, caller, config, now)
+            return self._read(api, parse_body(incoming.body, self._bodies), incoming, caller, config, now)
         except BodyError as error:
             raise Refusal.of_body(error) from None
 
@@ -136,7 +137,7 @@ class Preparer:
         group = self._models.group(body.value("model"))
         if caller.config is not None:
             self._check_adapter(body.value("model"), caller.config)
-        blocks = block_hashes(view.text, view.seed, BLOCK_BYTES)
+        blocks = self._heads.hashes(view.text, view.seed, view.stable)
         size = len(view.text) if api.keyed else len(body.raw)
         prompt_tokens = view.tokens or max(1, round(size / group.bytes_per_token))
         stable = max(view.stable, self._shared_blocks(identity.route, blocks, now) * BLOCK_BYTES) if blocks else 0

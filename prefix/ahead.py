@@ -11,21 +11,17 @@ import re
 from prefix.scan import Span
 
 _SPACE = rb"[ \t\n\r]*"
-_SHORT = rb'(?:"[^"\\]{0,256}"|[-+.\w]{1,32})'
-_FRONT = re.compile(
-    rb'_\{(?:_"[^"\\]{0,64}"_:_%s_,)*_"messages"_:_(?=\[)'.replace(b"_", _SPACE) % _SHORT
-)
-"""The body up to its messages, when nothing but short strings and scalars stands before them."""
+_SHORT = rb'(?:"[^"\\]{0,256}"|[-+.\w]{1,32}|[\[{][^][{}\\]{0,256}[]}])'
+_FRONT = re.compile(rb'_\{(?:_"[^"\\]{0,64}"_:_%s_,)*_"messages"_:_(?=\[)'.replace(b"_", _SPACE) % _SHORT)
+"""The body up to its messages, when only short strings, scalars and flat containers stand before them."""
 
 _NEXT = (
-    "model tools functions tool_choice stream stream_options max_tokens max_completion_tokens temperature top_p top_k "
-    "min_p n stop seed user metadata response_format presence_penalty frequency_penalty logprobs reasoning_effort "
-    "parallel_tool_calls chat_template_kwargs cache_salt extra_body service_tier store safety_identifier "
-    "prompt_cache_key system stop_sequences thinking"
+    "model tools functions tool_choice stream stream_options max_tokens max_completion_tokens temperature top_p "
+    "top_k min_p n stop seed user metadata response_format presence_penalty frequency_penalty logprobs "
+    "reasoning_effort parallel_tool_calls chat_template_kwargs cache_salt extra_body service_tier store "
+    "safety_identifier prompt_cache_key system stop_sequences thinking"
 )
-_BEHIND = re.compile(
-    rb'_(?:,_"(?:%s)"_:|\}_\Z)'.replace(b"_", _SPACE) % "|".join(_NEXT.split()).encode()
-)
+_BEHIND = re.compile(rb'_(?:,_"(?:%s)"_:|\}_\Z)'.replace(b"_", _SPACE) % "|".join(_NEXT.split()).encode())
 """What stands behind them: the end of the body, or a member that no message has."""
 
 _JUMPS = 64

@@ -14,7 +14,9 @@ import msgspec
 
 from prefix.ahead import messages_span
 from prefix.errors import BodyError
-from prefix.frame import Frame, Frames, check_depth, split_members
+from prefix.frame import Frame, check_depth, split_members
+from prefix.opening import LONG, Opening, opening_span, read_opening
+from prefix.pieces import Kept
 from prefix.scan import Span, members, too_deep, value_end
 
 CONTROL_KEYS = frozenset(
@@ -32,21 +34,41 @@ CONTROL_KEYS = frozenset(
 
 T = TypeVar("T")
 _MESSAGES = msgspec.json.Decoder()
-_NONE_KEPT = Frames(limit_bytes=0)
+
+
+class BodyCache:
+    """What is known of former bodies: their frames, and the long messages they opened with."""
+
+    __slots__ = ("frames", "openings")
+
+    def __init__(self, limit_bytes: int = 32 << 20) -> None:
+        self.frames: Kept[Frame] = Kept(split_members, limit_bytes // 2)
+        self.openings: Kept[Opening] = Kept(read_opening, limit_bytes // 2)
+
+
+_NOTHING_KEPT = BodyCache(limit_bytes=0)
 
 
 class Body:
     """A JSON object as raw top-level slices.
 
     raw: the client's bytes. frame: its members; with `messages` cut out, all but those, and other bodies may share
-    it.
+    it. opening: the first message, when other bodies may share it.
     """
 
-    __slots__ = ("_cut", "_messages", "_spans", "frame", "raw")
+    __slots__ = ("_cut", "_messages", "_spans", "frame", "opening", "raw")
 
-    def __init__(self, raw: bytes, frame: Frame, cut: Span | None = None, messages: Any = None) -> None:
+    def __init__(
+        self,
+        raw: bytes,
+        frame: Frame,
+        cut: Span | None = None,
+        messages: Any = None,
+        opening: Opening | None = None,
+    ) -> None:
         self.raw = raw
         self.frame = frame
+        self.opening = opening
         self._cut = cut
         self._messages = messages
         self._spans: dict[str, Span] | None = None if cut else frame.spans
@@ -102,13 +124,13 @@ class Body:
         return error
 
 
-def parse_body(raw: bytes, frames: Frames = _NONE_KEPT) -> Body:
-    """Split a request body into its top-level members. frames: what is known of former bodies.
+def parse_body(raw: bytes, cache: BodyCache = _NOTHING_KEPT) -> Body:
+    """Split a request body into its top-level members. A cache changes speed only, never a result.
 
     Raises BodyError: `invalid_utf8`, `invalid_json`, `not_an_object`, `too_deep`, `duplicate_key` (of a control
     key), each with the byte offset where it is known.
     """
-    body = _read_ahead(raw, frames)
+    body = _read_ahead(raw, cache)
     if body is not None:
         return body
     try:
@@ -125,19 +147,33 @@ def parse_body(raw: bytes, frames: Frames = _NONE_KEPT) -> Body:
     return _with_duplicates(raw, None) if frame is None else Body(raw, frame)
 
 
-def _read_ahead(raw: bytes, frames: Frames) -> Body | None:
+def _read_ahead(raw: bytes, cache: BodyCache) -> Body | None:
     """A chat body with the place of its messages guessed; None when that fails or anything else is out of order."""
     cut = messages_span(raw)
     if cut is None:
         return None
     rest = b"%b0%b" % (raw[: cut.start], raw[cut.end :])
     try:
-        messages = _MESSAGES.decode(memoryview(raw)[cut.start : cut.end])  # refuses bytes that are not UTF-8, too
-        check_depth(messages, cut.start)
-        frame = frames.frame(rest)
+        frame = cache.frames.piece(rest)
+        opening, messages = _conversation(raw, cut, cache)
     except (ValueError, RecursionError, BodyError):
         return None
-    return None if frame is None else Body(raw, frame, cut, messages)
+    if frame is None or frame.spans.get("messages") != (cut.start, cut.start + 1):
+        return None
+    return Body(raw, frame, cut, messages, opening)
+
+
+def _conversation(raw: bytes, cut: Span, cache: BodyCache) -> tuple[Opening | None, list[Any]]:
+    """The messages at `cut`, which the parser proves to be an array: it also refuses bytes that are not UTF-8."""
+    found = opening_span(raw, cut) if cut.end - cut.start > LONG else None
+    opening = cache.openings.piece(raw[found[0].start : found[0].end]) if found else None
+    if found is None or opening is None:
+        messages = _MESSAGES.decode(memoryview(raw)[cut.start : cut.end])
+        check_depth(messages, cut.start)
+        return None, messages
+    rest = _MESSAGES.decode(b"[" + raw[found[1] : cut.end])
+    check_depth(rest, cut.start)
+    return opening, [opening.message, *rest]
 
 
 def _with_duplicates(raw: bytes, opaque: str | None) -> Body:

@@ -4,53 +4,46 @@ msgspec splits the object in C and keeps every value as a raw slice. It silently
 lets invalid UTF-8 and deep nesting pass, so those three are checked here.
 
 A client sends the same model, parameters and tools with every conversation. So a chat body is split with its messages
-cut out (prefix.body), and what is left, its frame, is kept: the next body with these members is not split, and what
-others made of them (`Frame.once`) is not made again.
+cut out (prefix.body), and what is left, its frame, is a piece that is kept (prefix.pieces).
 """
 
 import json
 import re
-from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
-import xxhash
 
 from prefix.errors import BodyError
+from prefix.pieces import Piece
 from prefix.scan import MAX_DEPTH, Span, too_deep, value_end
 
-T = TypeVar("T")
 _CHECKED_LATER = frozenset(("messages", "tools", "functions"))
 """Members whose depth is checked where they are parsed: once per distinct tools array, not once per request."""
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _VALUE = msgspec.json.Decoder()
 _KEY = re.compile(
-    rb'[ \t\n\r]*[{,][ \t\n\r]*"[^"\\]*(?:\\.[^"\\]*)*"[ \t\n\r]*:[ \t\n\r]*'
-    rb'(?:("[^"\\]{0,64}"|[-+.\w]{1,32})(?=[ \t\n\r]*[,}]))?',
-    re.DOTALL,
+    rb'\s*+[{,]\s*+"[^"\\]*+(?:\\.[^"\\]*+)*+"\s*+:\s*+(?:("[^"\\]{0,64}+"|[-+.\w]{1,32}+)(?=\s*+[,}]))?', re.DOTALL
 )
 """A key, and its value when that is short and simple."""
-_LAST = re.compile(rb"[ \t\n\r]*\}[ \t\n\r]*\Z")
+_LAST = re.compile(rb"\s*+\}\s*+\Z")
 _UNREAD = object()
 
 
-class Frame:
+class Frame(Piece):
     """The members of one object.
 
     raw: its bytes. spans: member name (unescaped) -> Span of its value in `raw`; of duplicates the last. opaque: why
-    the body must not be rewritten ("not_strict_json"), or None. Values are shared by all who ask: never change them.
+    the body must not be rewritten ("not_strict_json"), or None.
     """
 
-    __slots__ = ("_made", "_values", "opaque", "raw", "spans")
+    __slots__ = ("_values", "opaque", "spans")
 
     def __init__(self, raw: bytes, spans: dict[str, Span], opaque: str | None) -> None:
-        self.raw = raw
+        super().__init__(raw)
         self.spans = spans
         self.opaque = opaque
         self._values: dict[str, Any] = {}
-        self._made: dict[Callable[[Frame], Any], Any] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self.spans
@@ -71,13 +64,6 @@ class Frame:
             known = self._values[name] = self._parse(name)
         return known
 
-    def once(self, read: Callable[["Frame"], T]) -> T:
-        """What `read` makes of this frame; the second time what it made the first time."""
-        if read not in self._made:
-            self._made[read] = read(self)
-        made: T = self._made[read]
-        return made
-
     def _parse(self, name: str) -> Any:
         span = self.spans.get(name)
         if span is None:
@@ -97,43 +83,6 @@ class Frame:
             except msgspec.DecodeError:  # an exponent no double can hold: JSON all the same
                 pass
         return json.loads(bytes(raw))
-
-
-class Frames:
-    """Frames by their bytes, least recently used out first. Bounded by what they may take: parsed values are bigger
-    than their text. Keeping them changes speed only, never a result.
-    """
-
-    __slots__ = ("_bytes", "_kept", "_limit")
-
-    def __init__(self, limit_bytes: int = 32 << 20) -> None:
-        self._kept: OrderedDict[int, Frame] = OrderedDict()
-        self._bytes = 0
-        self._limit = limit_bytes
-
-    def frame(self, raw: bytes) -> Frame | None:
-        """The frame with these bytes, None where `split_members` has none. Raises what `split_members` raises."""
-        key = xxhash.xxh3_64_intdigest(raw)
-        known = self._kept.get(key)
-        if known is not None and known.raw == raw:
-            self._kept.move_to_end(key)
-            return known
-        made = split_members(raw)
-        if made is not None and _cost(made) <= self._limit:
-            self._keep(key, made)
-        return made
-
-    def _keep(self, key: int, frame: Frame) -> None:
-        replaced = self._kept.pop(key, None)
-        self._bytes += _cost(frame) - (0 if replaced is None else _cost(replaced))
-        self._kept[key] = frame
-        while self._bytes > self._limit:
-            _, dropped = self._kept.popitem(last=False)
-            self._bytes -= _cost(dropped)
-
-
-def _cost(frame: Frame) -> int:
-    return 2048 + 8 * len(frame.raw)
 
 
 def split_members(raw: bytes) -> Frame | None:

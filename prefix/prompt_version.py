@@ -11,14 +11,16 @@ It runs on every request, so versions are kept by hash of what they are made fro
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
 import xxhash
 
 from prefix.body import Body
+from prefix.opening import Opening
 from prefix.place import Path
-from prefix.scan import value_end
+from prefix.scan import Span, elements, value_end
 from prefix.system import SYSTEM_ROLES, turns
 from prefix.volatile import mask
 
@@ -27,7 +29,9 @@ LENGTH = 10
 
 _TEXT_TYPES = ("text", "input_text")
 _ROLE_SEED = {role: place + 1 for place, role in enumerate(SYSTEM_ROLES)}
+_TOOL_SEED = len(SYSTEM_ROLES) + 1
 _MARK = "cache_control"
+_SHORT = 128
 _FRONT = {"messages": "system", "input": "instructions"}
 _encode = msgspec.json.Encoder().encode
 _hash = xxhash.xxh3_64_intdigest
@@ -37,7 +41,7 @@ T = TypeVar("T")
 
 
 class PromptVersions:
-    """Makes versions, and keeps what their pieces (the tools, each message) come to by hash of the pieces' bytes.
+    """Makes versions, and keeps what their pieces (each tool, each message) come to by hash of the pieces' bytes.
 
     By piece, because a clock in one message makes a new prompt every second. Bounded, least recently used out first.
     """
@@ -55,10 +59,24 @@ class PromptVersions:
         BodyError `too_deep`.
         """
         leading = leading_system(body)
-        pieces = [] if tools is None else [self._known(_hash(tools), _tools_digest, tools)]
+        pieces = [] if tools is None else [self._known(_hash(tools), self._tools_digest, tools)]
+        if body.opening is not None and leading and leading[0][1] is body.opening.message:
+            pieces.append(body.opening.once(_opening_digest))
+            del leading[0]
         pieces += [self._known(_key(message), _system_digest, message) for _, message in leading]
         joined = b"".join(pieces)
         return _hexadecimal(joined)[:LENGTH] if joined else None
+
+    def _tools_digest(self, raw: bytes) -> bytes:
+        """What canonical tools come to: 16 bytes, none for no tools. By tool: requests gather them in many sets."""
+        if not raw.startswith(b"["):
+            return b""
+        tools = [raw[tool.start : tool.end] for tool in elements(raw, Span(0, len(raw)))]
+        return (
+            _digest(b"".join([self._known(_hash(tool, _TOOL_SEED), _tool_digest, tool) for tool in tools]))
+            if tools
+            else b""
+        )
 
     def _known(self, key: int, digest: Callable[[T], bytes], piece: T) -> bytes:
         known = self._digests.get(key)
@@ -85,11 +103,14 @@ def leading_system(body: Body) -> list[tuple[Path, Mapping[str, Any]]]:
     return found
 
 
-def _tools_digest(raw: bytes) -> bytes:
-    """What canonical tools come to: 16 bytes, none for no tools. Raises BodyError `too_deep`."""
-    value_end(raw, 0, depth=1)
-    tools = json.loads(raw)
-    return _digest(_bytes([_tool(tool) for tool in tools])) if type(tools) is list and tools else b""
+def _tool_digest(raw: bytes) -> bytes:
+    """What one canonical tool comes to: 16 bytes. Raises BodyError `too_deep`."""
+    value_end(raw, 0, depth=2)
+    return _digest(_bytes(_tool(json.loads(raw))))
+
+
+def _opening_digest(opening: Opening) -> bytes:
+    return _system_digest(opening.message)
 
 
 def _system_digest(message: Mapping[str, Any]) -> bytes:
@@ -133,9 +154,15 @@ def _part(part: Any) -> Any:
     return _masked(fields)
 
 
+@lru_cache(maxsize=8192)
+def _mask_short(text: str) -> str:
+    """Tools are made of the same few short texts: types, field names, phrases."""
+    return mask(text)
+
+
 def _masked(value: Any) -> Any:
     if type(value) is str:
-        return mask(value)
+        return _mask_short(value) if len(value) <= _SHORT else mask(value)
     if type(value) is list:
         return [_masked(item) for item in value]
     return {key: _masked(inner) for key, inner in value.items()} if type(value) is dict else value

@@ -17,10 +17,10 @@ the server runs) and is held equal to the running engine by tests/integration:
 from array import array
 from collections.abc import Hashable, Sequence
 from heapq import heappop, heappush
-from typing import TypeAlias
+
+from prefix.radix_node import Node, Slot, common_bytes, descend
 
 TOKEN_BYTES = 4
-Slot: TypeAlias = bytes | tuple[Hashable, bytes]
 
 
 def token_key(tokens: Sequence[int]) -> bytes:
@@ -31,21 +31,6 @@ def token_key(tokens: Sequence[int]) -> bytes:
 def cacheable_tokens(prompt_tokens: int, page_tokens: int) -> int:
     """The most tokens of a prompt that can be cached: whole pages, never the last token."""
     return max(0, (prompt_tokens - 1) // page_tokens * page_tokens)
-
-
-class Node:
-    """A run of pages below its parent. `touched` orders nodes by recency; `queued` is its entry in the heap."""
-
-    __slots__ = ("children", "key", "locks", "parent", "queued", "slot", "touched")
-
-    def __init__(self, key: bytes, slot: Slot, parent: "Node | None", touched: int) -> None:
-        self.key = key
-        self.slot = slot
-        self.parent = parent
-        self.children: dict[Slot, Node] = {}
-        self.locks = 0
-        self.touched = touched
-        self.queued = False
 
 
 class RadixCache:
@@ -90,9 +75,9 @@ class RadixCache:
     def match(self, key: bytes, tokens: int, namespace: Hashable = None) -> tuple[Node, int]:
         """The deepest node that covers a prefix of the first `tokens` tokens, and how many tokens it covers."""
         end = tokens // self.page_tokens * self.page_bytes
-        path, at, left = self._descend(self.root, key, 0, end, namespace)
+        path, at, left = descend(self.root, key, 0, end, self.page_bytes, namespace)
         if left is not None:
-            common = self._common(left.key, key, at, end)
+            common = common_bytes(left.key, key, at, end, self.page_bytes)
             path.append(self._split(left, common))
             at += common
         self._touch(path)
@@ -101,9 +86,9 @@ class RadixCache:
     def peek(self, key: bytes, tokens: int, namespace: Hashable = None) -> int:
         """How many of the first `tokens` tokens are cached; changes nothing."""
         end = tokens // self.page_tokens * self.page_bytes
-        _, at, left = self._descend(self.root, key, 0, end, namespace)
+        _, at, left = descend(self.root, key, 0, end, self.page_bytes, namespace)
         if left is not None:
-            at += self._common(left.key, key, at, end)
+            at += common_bytes(left.key, key, at, end, self.page_bytes)
         return at // self.page_bytes * self.page_tokens
 
     def insert(
@@ -116,11 +101,12 @@ class RadixCache:
         """
         end = tokens // self.page_tokens * self.page_bytes
         top = self.root if below is None else below
-        path, at, left = self._descend(top, key, known // self.page_tokens * self.page_bytes, end, namespace)
+        start = known // self.page_tokens * self.page_bytes
+        path, at, left = descend(top, key, start, end, self.page_bytes, namespace)
         node = path[-1] if path else top
-        self._touch(self._way(top) + path)
+        self._touch(top.way() + path)
         if left is not None:
-            common = self._common(left.key, key, at, end)
+            common = common_bytes(left.key, key, at, end, self.page_bytes)
             node = self._split(left, common)
             at += common
         if at < end:
@@ -177,39 +163,6 @@ class RadixCache:
         page = key[at : at + self.page_bytes]
         return page if at or namespace is None else (namespace, page)
 
-    def _descend(
-        self, node: Node, key: bytes, at: int, end: int, namespace: Hashable
-    ) -> tuple[list[Node], int, Node | None]:
-        """Follow key[at:end] below `node`: the nodes passed whole, the byte reached, the node left half-way."""
-        path: list[Node] = []
-        width = self.page_bytes
-        while at < end:
-            page = key[at : at + width]
-            child = node.children.get(page if at or namespace is None else (namespace, page))
-            if child is None:
-                break
-            size = len(child.key)
-            if at + size > end or not key.startswith(child.key, at):
-                return path, at, child
-            at += size
-            path.append(child)
-            node = child
-        return path, at, None
-
-    def _common(self, held: bytes, key: bytes, at: int, end: int) -> int:
-        """Bytes of whole pages that `held` shares with key[at:end]."""
-        most = min(len(held), end - at)
-        if held[:most] == key[at : at + most]:
-            return most
-        low, high, page = 1, most // self.page_bytes, self.page_bytes
-        while high - low > 1:
-            middle = (low + high) // 2
-            if held[low * page : middle * page] == key[at + low * page : at + middle * page]:
-                low = middle
-            else:
-                high = middle
-        return low * page
-
     def _split(self, child: Node, at: int) -> Node:
         """Cut `child` after `at` bytes; the new near half, which inherits its locks."""
         parent = child.parent
@@ -242,15 +195,6 @@ class RadixCache:
             clock += 1
             node.touched = clock
         self._clock = clock
-
-    def _way(self, node: Node) -> list[Node]:
-        """The nodes from the root's child down to this one."""
-        way = []
-        while node.parent is not None:
-            way.append(node)
-            node = node.parent
-        way.reverse()
-        return way
 
     def _tokens(self, node: Node) -> int:
         return len(node.key) // self.page_bytes * self.page_tokens

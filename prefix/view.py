@@ -25,6 +25,7 @@ import xxhash
 from prefix.body import Body
 from prefix.errors import BodyError
 from prefix.frame import Frame
+from prefix.opening import Opening
 from prefix.scan import value_end
 from prefix.system import SYSTEM_ROLES
 from prefix.turns import Turns, turns_of, wrong_type
@@ -90,7 +91,10 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
         for place, message in enumerate(turns.messages):
             if stable is None and not (type(message) is dict and message.get("role") in SYSTEM_ROLES):
                 stable = sum(map(len, parts))
-            _append_message(parts, message, turns, place)
+            if body.opening is not None and message is body.opening.message:
+                parts.append(body.opening.once(_opening_view))
+            else:
+                _append_message(parts, message, turns, place)
         text = b"".join(parts)
         return View(_salted(seed, salt), text, len(text) if stable is None else stable, None)
     key = next((key for key in ("prompt", "text", "input_ids") if key in body), None)
@@ -99,6 +103,12 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
         return View(_salted(_seed(body.frame, "none", ""), salt), b"", 0, None)
     text, tokens = _plain(prompt, f"/{key}")
     return View(_salted(_seed(body.frame, "text", ""), salt), text, 0, tokens)
+
+
+def _opening_view(opening: Opening) -> bytes:
+    parts: list[bytes] = []
+    _append_message(parts, opening.message, Turns("messages", "", [opening.message]), 0)
+    return b"".join(parts)
 
 
 def _chat_front(frame: Frame) -> tuple[int, str, str | None]:
