@@ -139,7 +139,7 @@ def _public_routes(app: Gateway) -> None:
         """One model."""
         cards = _cards(app, request)
         if name not in cards:
-            raise Refusal("model_not_found", f"no engine serves {name!r}; there is: {', '.join(sorted(cards))}")
+            raise Refusal("model_not_found", f"The model '{name}' does not exist", param="model")  # as engines say it
         return _json(cards[name], 200, {})
 
 
