@@ -15,7 +15,7 @@ async def messages(url: str, model: str) -> Transcript:
     seen = Transcript()
     async with anthropic.AsyncAnthropic(base_url=url, api_key="none", max_retries=0) as client:
         create = client.messages.create
-        asked: dict[str, Any] = {"model": model, "max_tokens": 8, "temperature": 0}
+        asked: dict[str, Any] = {"model": model, "max_tokens": 8, "extra_body": {"temperature": 0}}
         question: Any = [{"role": "user", "content": "Tell a story."}]
         await seen.step("message", lambda: create(messages=question, system="Be brief.", **asked))
         await seen.step("stream", lambda: collect(create(messages=question, stream=True, **asked)))
@@ -31,7 +31,7 @@ async def messages(url: str, model: str) -> Transcript:
         await seen.step("stream helper", helper)
         counted: Any = client.messages.count_tokens
         await seen.step("count", lambda: counted(model=model, messages=question, system="Be brief."))
-        await seen.step("no room", lambda: create(messages=question, **{**asked, "max_tokens": 10**7}))
+        await seen.step("no room", lambda: create(messages=question, **{**asked, "max_tokens": 10**7}, timeout=30.0))
         await seen.step("nothing", lambda: create(messages=question, **{**asked, "max_tokens": 0}))
         await seen.step("empty", lambda: create(messages=[], **asked))
     return seen

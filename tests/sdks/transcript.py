@@ -11,6 +11,7 @@ _ID = re.compile(
     r"(?:(?:resp|msg|call|fc|toolu)_|chatcmpl-|run-+|lc_run-+)?[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}"
     r"|resp_[A-Za-z0-9+/]{60,}=*"  # litellm packs ids of others into its own
 )
+_RUNNING = ("content", "delta", "text", "snapshot", "parsed", "")
 _TIME = re.compile(r'"(created|created_at|completed_at)": ?[0-9.]+')
 _HOST = re.compile(r"(?:127\.0\.0\.1|localhost):\d+")
 
@@ -55,3 +56,29 @@ def blanked(text: str) -> str:
 
 def _plain(value: Any) -> Any:
     return value.model_dump(mode="json", warnings=False) if isinstance(value, BaseModel) else repr(type(value))
+
+
+def merged(steps: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Steps in which events of a stream stand merged: engines send one token an event, or two that came together."""
+    return [(name, _merged(seen) if isinstance(seen, list) else seen) for name, seen in steps]
+
+
+def _merged(events: list[Any]) -> dict[str, Any]:
+    texts: dict[str, str] = {}
+    kinds: list[Any] = []
+    for event in events:
+        kind = _kind(event, texts)
+        kinds += [kind] if kinds[-1:] != [kind] else []
+    return {"kinds": kinds, "texts": texts}
+
+
+def _kind(value: Any, texts: dict[str, str], key: str = "") -> Any:
+    """What an event is but for its running texts and numbers, which go to `texts`."""
+    if isinstance(value, dict):
+        return {name: _kind(inner, texts, name) for name, inner in value.items() if name != "sequence_number"}
+    if isinstance(value, list):
+        return [_kind(inner, texts, key) for inner in value]
+    if isinstance(value, str) and key in _RUNNING:
+        texts[key] = texts.get(key, "") + value
+        return "text"
+    return value
