@@ -27,7 +27,7 @@ from gateway.version import __version__
 from gateway.workers import Workers
 from telemetry.aggregate import Aggregate
 from telemetry.gauges import WorkerGauges
-from telemetry.labels import Labels
+from telemetry.labels import PATHS, Labels
 from telemetry.setup import create_exporters
 
 _MODELS = "/v1/models"
@@ -175,7 +175,8 @@ def _error_handlers(app: Gateway) -> None:
 
 
 def _labels(config: Config) -> Labels:
-    return Labels((DEFAULT_ROUTE, *config.routes), tuple(config.customers), default_route=DEFAULT_ROUTE)
+    paths = (*PATHS, *config.allow_paths)
+    return Labels((DEFAULT_ROUTE, *config.routes), tuple(config.customers), default_route=DEFAULT_ROUTE, paths=paths)
 
 
 def _gauges(workers: Workers, models: Models) -> list[WorkerGauges]:

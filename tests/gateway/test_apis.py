@@ -153,6 +153,26 @@ async def test_a_worker_that_left_took_its_responses_along() -> None:
         assert (status, json.loads(body)["error"]["code"]) == (404, "response_not_found")
 
 
+async def test_a_worker_that_is_drained_or_down_still_has_its_responses() -> None:
+    """Drained, it goes on with them, since nobody else can; down, the client is told to try again."""
+    async with fleet(2) as (gateway, engines):
+        name = await created(gateway)
+        keeper = (await gateway.last_record()).worker
+        async with gateway.http.post(f"/workers/{keeper}/drain", json={}) as answer:
+            assert answer.status < 300
+        following = response("q", previous_response_id=name)
+        assert (await gateway.ask(RESPONSES, following))[0] == 200
+        assert (await gateway.last_record()).worker == keeper
+        assert (await gateway.ask(RESPONSES, response("new")))[0] == 200
+        assert (await gateway.last_record()).worker != keeper
+        (engine,) = [engine for engine in engines if engine.url.endswith(str(keeper))]
+        await engine.stop()
+        async with gateway.post(RESPONSES, following) as answer:
+            assert (answer.status, (await answer.json())["error"]["code"]) == (503, "no_engine")
+            assert "retry-after" in answer.headers
+        await engine.start()
+
+
 async def test_responses_belong_to_their_customer() -> None:
     """Another customer's id and an unknown one are answered alike; the engine is not asked."""
     keys = {name: new_key() for name in ("ann", "bob")}
