@@ -142,7 +142,7 @@ class FakeEngine:
 
     async def respond(self, request: Request) -> None:
         """Answer one request."""
-        if request.target.partition(b"?")[0] in STATUS:
+        if request.target.partition(b"?")[0] in STATUS or request.target.decode("latin-1") in self.pages:
             page = self.pages.get(request.target.decode(), (404, b""))
             await request.connection.send(whole_bytes(page[1], page[0]) if page else b"")
             return
