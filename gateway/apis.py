@@ -22,10 +22,11 @@ _SEGMENT = re.compile(r"[A-Za-z0-9._~@:+,=-]+")
 class Api(NamedTuple):
     """One row. path: as records and labels name it. required: members the body cannot do without.
 
-    body: "json" is parsed (and refused when it is none), "any" passes as it is. rewritten: canonical tools and the
-    route's level apply. keyed: placed by its prompt; else by load. stream: the StreamTap dialect of its event
-    streams, None: they pass unread. cached: when its usage tells cached tokens, "reporting" engines only, "always"
-    or "never". everywhere: every engine kind has the path. stored: answers have ids that later requests may name.
+    body: "json" is parsed (and refused when it is none), "any" passes as it is, and its answer unread. rewritten:
+    canonical tools and the route's level apply. keyed: placed by its prompt; else by load. stream: the StreamTap
+    dialect of its event streams, None: they pass unread. cached: when its usage tells cached tokens, "reporting"
+    engines only, "always" or "never". everywhere: every engine kind has the path. stored: answers have ids that later
+    requests may name.
     """
 
     path: str
@@ -43,6 +44,11 @@ class Api(NamedTuple):
     def errors(self) -> str:
         """The dialect of the gateway's own errors on this path."""
         return self.stream or "openai"
+
+    @property
+    def counted(self) -> bool:
+        """Its answers tell what they cost. A stored response tells it again, which would count it twice."""
+        return self.body == "json"
 
     @property
     def allow(self) -> str:

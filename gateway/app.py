@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from gateway.admin import AdminGuard, admin_routes
+from gateway.apis import MESSAGES
 from gateway.config import DEFAULT_ROUTE, Config
 from gateway.cors import Cors, options
 from gateway.errors import Refusal
@@ -157,9 +158,10 @@ def _cards(app: Gateway, request: Request) -> dict[str, Any]:
 
 def _error_handlers(app: Gateway) -> None:
     @app.exception_handler(Refusal)
-    async def refused(_: Request, error: Refusal) -> Response:
-        headers = {name.decode(): value.decode() for name, value in error.headers()}
-        return Response(error.body(), error.kind.status, headers)
+    async def refused(request: Request, error: Refusal) -> Response:
+        dialect = "anthropic" if request.url.path.startswith(MESSAGES) else "openai"
+        headers = {name.decode(): value.decode() for name, value in error.headers(dialect)}
+        return Response(error.body(dialect), error.kind.status, headers)
 
     @app.exception_handler(500)
     async def failed(request: Request, _: Exception) -> Response:

@@ -214,7 +214,7 @@ class Proxy:
             if response.status < 400:
                 exchange.outcome = "ok"
                 cache_report = None if api.cached == "never" else worker.cache_report
-                exchange.usage = usage_of(answer, cache_report, choices=exchange.choices)
+                exchange.usage = usage_of(answer, cache_report, choices=exchange.choices) if api.counted else None
                 self._remember(exchange, id_of(answer) if api.stored else None)
             else:
                 worker.learn(api.path, response.status, answer)
@@ -243,7 +243,7 @@ class Proxy:
             exchange.usage = tap.close().usage
             raise
         self._remember(exchange, tap.response_id)
-        exchange.usage, exchange.outcome = result.usage, result.outcome
+        exchange.usage, exchange.outcome = result.usage if exchange.api.counted else None, result.outcome
         if result.outcome != "ok":
             exchange.error_type = "stream_broken" if result.outcome == "truncated" else "engine_error"
 

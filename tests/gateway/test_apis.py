@@ -123,7 +123,9 @@ async def test_a_conversation_stays_with_the_worker_that_keeps_it(streams: bool)
             assert (await gateway.ask(RESPONSES, following))[0] == 200
             async with gateway.http.get(f"{RESPONSES}/{name}") as answer:
                 assert (answer.status, (await answer.json())["id"]) == (200, name)
-                assert answer.headers["x-prefixgate-worker"] == (await gateway.last_record()).worker
+                record = await gateway.last_record()
+                assert answer.headers["x-prefixgate-worker"] == record.worker
+                assert (record.input_tokens, record.output_tokens) == (None, None)  # they were counted once
             async with gateway.http.head(f"{RESPONSES}/{name}") as answer:
                 assert (answer.status, await answer.read()) == (200, b"")
             async with gateway.http.post(f"{RESPONSES}/{name}/cancel") as answer:
@@ -217,6 +219,8 @@ async def test_errors_of_our_own_have_the_shape_of_the_api(body: Any, status: in
                 assert (said["type"], said["error"]["type"]) == ("error", named)
                 assert said["error"]["message"]
                 assert "code" in said["error"]
+        status, told = await gateway.ask(f"{MESSAGES}/batches", b"{}")
+        assert (status, json.loads(told)["error"]["type"]) == (404, "not_found_error")
         async with gateway.http.get(MESSAGES) as answer:
             assert (answer.status, (await answer.json())["type"]) == (405, "error")
             assert answer.headers["allow"] == "POST, OPTIONS"
