@@ -82,7 +82,7 @@ _BELOW = {  # what stands behind /v1/responses/{id}
     "/cancel": _STORED._replace(path=f"{_STORED.path}/cancel", methods=_POST),
     "/input_items": _STORED._replace(path=f"{_STORED.path}/input_items", methods=("GET",)),
 }
-_RESPONSE = re.compile(rf"{RESPONSES}/([A-Za-z0-9_.:-]{{1,128}})(/[a-z_]+)?")
+_RESPONSE = re.compile(rf"{RESPONSES}/([A-Za-z0-9_][A-Za-z0-9_.:-]{{0,127}})(/[a-z_]+)?")
 
 
 class Apis:
@@ -108,10 +108,10 @@ class Apis:
         return None
 
 
-def response_id(path: str) -> str | None:
-    """The id in a path of a stored response, None for any other path."""
+def response_id(path: str) -> tuple[str, ...]:
+    """The id in a path of a stored response, nothing for any other path."""
     stored = _RESPONSE.fullmatch(path)
-    return stored[1] if stored is not None else None
+    return (stored[1],) if stored is not None else ()
 
 
 def is_plain(path: str) -> bool:

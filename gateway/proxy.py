@@ -96,7 +96,8 @@ class Proxy:
         exchange.client_request_id = incoming.request_id
         caller = self.caller(incoming.authorization)
         prepared = self._preparer.prepare(api, incoming, caller, self._config, self._now())
-        prepared = self._bound(prepared, response_id(incoming.path) or prepared.stored, caller)
+        for stored in response_id(incoming.path) or prepared.stored:
+            prepared = self._bound(prepared, stored, caller)
         exchange.prepared, exchange.streamed, exchange.customer = prepared, prepared.stream, caller.customer
         task = asyncio.current_task()
         assert task is not None
@@ -142,13 +143,13 @@ class Proxy:
             finally:
                 self._release(exchange, worker)
 
-    def _bound(self, prepared: Prepared, stored: str | None, caller: Caller) -> Prepared:
-        """The request, bound to the worker that keeps the response it names. Raises Refusal `response_not_found`."""
-        owner = self.response_ids.owner(stored, self._now()) if stored is not None else None
-        if stored is None or (owner is None and self._keys.open):
+    def _bound(self, prepared: Prepared, stored: str, caller: Caller) -> Prepared:
+        """The request, bound to the worker that keeps what it names. Raises Refusal `response_not_found`."""
+        owner = self.response_ids.owner(stored, self._now())
+        if owner is None and self._keys.open:
             return prepared  # an engine that does not know it says so
         if owner is None or owner.customer != caller.customer or owner.worker not in self._workers:
-            raise Refusal("response_not_found", f"no response {stored!r}", param="/previous_response_id")
+            raise Refusal("response_not_found", f"no response {stored!r}")
         group = self._workers.models.group_of(owner.worker)
         return prepared if group is None else prepared._replace(worker=owner.worker, group=group)
 

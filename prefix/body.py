@@ -20,7 +20,7 @@ CONTROL_KEYS = frozenset(
     "stream stream_options n max_tokens max_completion_tokens max_output_tokens sampling_params user metadata "
     "safety_identifier prompt_cache_key cache_salt extra_key lora_path chat_template_kwargs reasoning_effort rid "
     "priority routed_dp_rank custom_logit_processor session_id session_params previous_response_id "
-    "bootstrap_host bootstrap_port bootstrap_room".split()
+    "conversation reasoning thinking bootstrap_host bootstrap_port bootstrap_room".split()
 )
 """Top-level keys the gateway reads or writes: a duplicate of one of these is refused (two readers, two truths)."""
 
