@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from engine_adapter.sse import StreamTap
 from gateway.apis import Api, Apis, response_id
+from gateway.candidates import Candidates
 from gateway.config import Config
 from gateway.errors import Refusal
 from gateway.exchange import Exchange
@@ -55,6 +56,7 @@ class Proxy:
         self._finished = finished
         self._preparer = Preparer(workers.models)
         self.response_ids = ResponseIds()
+        self._candidates = Candidates(workers, self.response_ids)
         self._now = time.monotonic
         self.configure(config)
 
@@ -97,7 +99,7 @@ class Proxy:
         caller = self.caller(incoming.authorization)
         prepared = self._preparer.prepare(api, incoming, caller, self._config, self._now())
         for stored in response_id(incoming.path) or prepared.stored:
-            prepared = self._bound(prepared, stored, caller)
+            prepared = self._candidates.bind(prepared, stored, caller, self._now())
         exchange.prepared, exchange.streamed, exchange.customer = prepared, prepared.stream, caller.customer
         task = asyncio.current_task()
         assert task is not None
@@ -120,10 +122,10 @@ class Proxy:
         left = self._config.max_attempts
         tried: set[str] = set()
         while True:
-            worker = self._place(exchange, prepared, self._candidates(prepared) - tried)
+            worker = self._place(exchange, prepared, self._candidates.of(prepared) - tried)
             tried.add(worker.id)
             left -= 1
-            last = left <= 0 or not self._candidates(prepared) - tried
+            last = left <= 0 or not self._candidates.of(prepared) - tried
             try:
                 body, hide = prepared.for_engine(worker.engine)
                 exchange.dispatched = exchange.dispatched or self._now()
@@ -142,25 +144,6 @@ class Proxy:
                 exchange.retries += 1
             finally:
                 self._release(exchange, worker)
-
-    def _bound(self, prepared: Prepared, stored: str, caller: Caller) -> Prepared:
-        """The request, bound to the worker that keeps what it names. Raises Refusal `response_not_found`."""
-        owner = self.response_ids.owner(stored, self._now())
-        if owner is None and self._keys.open:
-            return prepared  # an engine that does not know it says so
-        if owner is None or owner.customer != caller.customer or owner.worker not in self._workers:
-            raise Refusal("response_not_found", f"no response {stored!r}")
-        group = self._workers.models.group_of(owner.worker)
-        return prepared if group is None else prepared._replace(worker=owner.worker, group=group)
-
-    def _candidates(self, prepared: Prepared) -> frozenset[str]:
-        """The workers that may answer it: the one that keeps its response, else those known to have its path."""
-        if prepared.worker is not None:
-            return frozenset((prepared.worker,))
-        ready, api = prepared.group.ready, prepared.api
-        if api.everywhere:
-            return ready
-        return frozenset(name for name in ready if self._workers.get(name).speaks(api.path)) or ready
 
     def _place(self, exchange: Exchange, prepared: Prepared, candidates: frozenset[str] | set[str]) -> Worker:
         if not candidates:
