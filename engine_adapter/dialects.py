@@ -38,8 +38,11 @@ _DELTA = re.compile(
 _ERROR = re.compile(rb'"error"|event:')
 _ERROR_EVENT = re.compile(rb'"type"\s*:\s*"error"|event:\s*error')
 
+_OPENAI = Dialect(read_openai, _DELTA, _ERROR, (b'"index":1', b'"index": 1'), hides_usage=True)
+
 DIALECTS = {
-    "openai": Dialect(read_openai, _DELTA, _ERROR, (b'"index":1', b'"index": 1'), hides_usage=True),
+    "openai": _OPENAI,
+    **dict.fromkeys(("vllm", "trtllm", "llamacpp"), _OPENAI),  # engines whose only dialect it is
     "sglang": Dialect(read_sglang, _DELTA, _ERROR, (b'"index"',), hides_usage=True),
     "responses": Dialect(
         read_responses,

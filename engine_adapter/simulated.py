@@ -16,6 +16,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import msgspec
@@ -31,6 +32,13 @@ from engine_adapter.simulated_generation import Faults, Generation, json_respons
 from engine_adapter.simulated_options import EngineOptions, read_options
 from engine_adapter.simulated_text import encode, token_ids
 
+GENERATING: dict[str, Api] = {
+    "/v1/chat/completions": "chat",
+    "/v1/completions": "completion",
+    "/generate": "generate",
+    "/v1/responses": "responses",
+    "/v1/messages": "messages",
+}
 MAX_BODY_BYTES = 256 * 2**20
 FLUSHED = (
     "Cache flushed.\nPlease check backend logs for more details. "
@@ -113,13 +121,9 @@ class SimulatedEngine:
         both = web.post, web.get
         app.add_routes(
             [
-                web.post("/v1/chat/completions", self._chat),
-                web.post("/v1/completions", self._completion),
-                web.post("/generate", self._generate),
-                web.post("/v1/responses", self._responses),
+                *(web.post(path, partial(self._generated, api=api)) for path, api in GENERATING.items()),
                 web.get("/v1/responses/{id}", self._stored),
                 web.post("/v1/responses/{id}/cancel", self._stored),
-                web.post("/v1/messages", self._messages),
                 web.post("/v1/messages/count_tokens", self._count_tokens),
                 web.post("/v1/embeddings", self._embeddings),
                 *(add("/flush_cache", self._flush) for add in both),
@@ -135,21 +139,6 @@ class SimulatedEngine:
             ]
         )
         return app
-
-    async def _chat(self, http: web.Request) -> web.StreamResponse:
-        return await self._generated(http, "chat")
-
-    async def _completion(self, http: web.Request) -> web.StreamResponse:
-        return await self._generated(http, "completion")
-
-    async def _generate(self, http: web.Request) -> web.StreamResponse:
-        return await self._generated(http, "generate")
-
-    async def _responses(self, http: web.Request) -> web.StreamResponse:
-        return await self._generated(http, "responses")
-
-    async def _messages(self, http: web.Request) -> web.StreamResponse:
-        return await self._generated(http, "messages")
 
     async def _stored(self, http: web.Request) -> web.Response:
         return _told(lambda: self._generation.store.get(http.match_info["id"]))

@@ -14,7 +14,8 @@ from engine_adapter.simulated_answers import Choice, usage_of
 from engine_adapter.simulated_asks import Ask
 
 _STOP = {"stop": "end_turn", "length": "max_tokens"}
-_ECHOED = ("instructions", "max_output_tokens", "previous_response_id", "temperature", "top_p", "user")
+_ECHOED = ("instructions", "max_output_tokens", "previous_response_id", "user")
+_FRACTIONS = ("temperature", "top_p")
 
 
 def _event(kind: str, **fields: Any) -> bytes:
@@ -129,6 +130,7 @@ def response_answer(ask: Ask, choice: Choice, *, ended: bool = True) -> dict[str
         "truncation": "disabled",
         "metadata": ask.request.get("metadata", {}),
         **{name: ask.request.get(name) for name in _ECHOED},
+        **{name: None if (value := ask.request.get(name)) is None else float(value) for name in _FRACTIONS},
     }
 
 

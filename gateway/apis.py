@@ -22,10 +22,11 @@ _SEGMENT = re.compile(r"[A-Za-z0-9._~@:+,=-]+")
 class Api(NamedTuple):
     """One row. path: as records and labels name it. required: members the body cannot do without.
 
-    body: "json" is parsed (and refused when it is none), "any" passes as it is. rewritten: canonical tools and the
-    route's level apply. keyed: placed by its prompt; else by load. stream: the StreamTap dialect of its event
-    streams, None: they pass unread. cached: when its usage tells cached tokens, "reporting" engines only, "always"
-    or "never". everywhere: every engine kind has the path. stored: answers have ids that later requests may name.
+    body: "json" is parsed (and refused when it is none), "any" passes as it is, and its answer unread. rewritten:
+    canonical tools and the route's level apply. keyed: placed by its prompt; else by load. stream: the StreamTap
+    dialect of its event streams, None: they pass unread. cached: when its usage tells cached tokens, "reporting"
+    engines only, "always" or "never". everywhere: every engine kind has the path. stored: answers have ids that later
+    requests may name.
     """
 
     path: str
@@ -43,6 +44,11 @@ class Api(NamedTuple):
     def errors(self) -> str:
         """The dialect of the gateway's own errors on this path."""
         return self.stream or "openai"
+
+    @property
+    def counted(self) -> bool:
+        """Its answers tell what they cost. A stored response tells it again, which would count it twice."""
+        return self.body == "json"
 
     @property
     def allow(self) -> str:
@@ -76,7 +82,7 @@ _BELOW = {  # what stands behind /v1/responses/{id}
     "/cancel": _STORED._replace(path=f"{_STORED.path}/cancel", methods=_POST),
     "/input_items": _STORED._replace(path=f"{_STORED.path}/input_items", methods=("GET",)),
 }
-_RESPONSE = re.compile(rf"{RESPONSES}/([A-Za-z0-9_.:-]{{1,128}})(/[a-z_]+)?")
+_RESPONSE = re.compile(rf"{RESPONSES}/([A-Za-z0-9_][A-Za-z0-9_.:-]{{0,127}})(/[a-z_]+)?")
 
 
 class Apis:
@@ -102,10 +108,10 @@ class Apis:
         return None
 
 
-def response_id(path: str) -> str | None:
-    """The id in a path of a stored response, None for any other path."""
+def response_id(path: str) -> tuple[str, ...]:
+    """The id in a path of a stored response, nothing for any other path."""
     stored = _RESPONSE.fullmatch(path)
-    return stored[1] if stored is not None else None
+    return (stored[1],) if stored is not None else ()
 
 
 def is_plain(path: str) -> bool:

@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.access_log import AccessLog
 from gateway.admin import AdminGuard, admin_routes
+from gateway.apis import MESSAGES
 from gateway.config import DEFAULT_ROUTE, Config
 from gateway.cors import Cors, options
 from gateway.credentials import NO_SECRETS, Secrets
@@ -31,7 +32,7 @@ from gateway.workers import Workers
 from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
 from telemetry.gauges import WorkerGauges
-from telemetry.labels import Labels
+from telemetry.labels import PATHS, Labels
 from telemetry.setup import create_exporters
 
 _MODELS = "/v1/models"
@@ -161,7 +162,7 @@ def _public_routes(app: Gateway) -> None:
         """One model."""
         cards = _cards(app, request)
         if name not in cards:
-            raise Refusal("model_not_found", f"no engine serves {name!r}; there is: {', '.join(sorted(cards))}")
+            raise Refusal("model_not_found", f"The model '{name}' does not exist", param="model")  # as engines say it
         return _json(cards[name], 200, {})
 
 
@@ -179,9 +180,10 @@ def _cards(app: Gateway, request: Request) -> dict[str, Any]:
 
 def _error_handlers(app: Gateway) -> None:
     @app.exception_handler(Refusal)
-    async def refused(_: Request, error: Refusal) -> Response:
-        headers = {name.decode(): value.decode() for name, value in error.headers()}
-        return Response(error.body(), error.kind.status, headers)
+    async def refused(request: Request, error: Refusal) -> Response:
+        dialect = "anthropic" if request.url.path.startswith(MESSAGES) else "openai"
+        headers = {name.decode(): value.decode() for name, value in error.headers(dialect)}
+        return Response(error.body(dialect), error.kind.status, headers)
 
     @app.exception_handler(500)
     async def failed(request: Request, _: Exception) -> Response:
@@ -197,7 +199,8 @@ def _error_handlers(app: Gateway) -> None:
 
 
 def _labels(config: Config) -> Labels:
-    return Labels((DEFAULT_ROUTE, *config.routes), tuple(config.customers), default_route=DEFAULT_ROUTE)
+    paths = (*PATHS, *config.allow_paths)
+    return Labels((DEFAULT_ROUTE, *config.routes), tuple(config.customers), default_route=DEFAULT_ROUTE, paths=paths)
 
 
 def _gauges(workers: Workers, models: Models) -> list[WorkerGauges]:

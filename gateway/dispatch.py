@@ -8,6 +8,7 @@ one (gateway.queue). Nobody overtakes: while somebody waits, places that come fr
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -57,8 +58,9 @@ class QueueCounts:
 class Dispatch:
     """Gives out places at workers."""
 
-    def __init__(self, config: Config, workers: Workers) -> None:
+    def __init__(self, config: Config, workers: Workers, able: Callable[[Prepared], AbstractSet[str]]) -> None:
         self._workers = workers
+        self._able = able
         self._now = time.monotonic
         self._queues: dict[ModelGroup, FairQueue[_Waiting]] = {}
         self._looking: asyncio.TimerHandle | None = None
@@ -83,18 +85,9 @@ class Dispatch:
         """Requests waiting now."""
         return sum(len(queue) for queue in self._queues.values())
 
-    def able(self, prepared: Prepared) -> frozenset[str]:
-        """The workers that are up and may answer it: the one that keeps its response, else those with its path."""
-        ready, api = prepared.group.ready, prepared.api
-        if prepared.worker is not None:
-            return ready & {prepared.worker}
-        if api.everywhere:
-            return ready
-        return frozenset(name for name in ready if self._workers.get(name).speaks(api.path)) or ready
-
     def candidates(self, prepared: Prepared, tried: AbstractSet[str] = _NOBODY) -> AbstractSet[str]:
         """Workers that may get it now."""
-        return self._usable(self.able(prepared) - tried)
+        return self._usable(self._able(prepared) - tried)
 
     def _usable(self, left: AbstractSet[str]) -> AbstractSet[str]:
         left = self._workers.breakers.usable(left, self._now())
@@ -102,7 +95,7 @@ class Dispatch:
 
     def another(self, prepared: Prepared, tried: AbstractSet[str]) -> bool:
         """Whether there is a worker that has not been tried, with room now or, where there is a queue, later."""
-        return bool(self.candidates(prepared, tried) or (self._capacity and self.able(prepared) - tried))
+        return bool(self.candidates(prepared, tried) or (self._capacity and self._able(prepared) - tried))
 
     def idle(self, prepared: Prepared, tried: AbstractSet[str]) -> bool:
         """Whether a worker has nothing waiting, as far as it tells: one that would not say 429."""
@@ -119,7 +112,7 @@ class Dispatch:
         if prepared.group not in self._queues and (candidates := self.candidates(prepared, tried)):
             return self._take(prepared, candidates)
         if self._capacity == 0:
-            raise Refusal("overloaded" if self.able(prepared) - tried else "no_engine")
+            raise Refusal("overloaded" if self._able(prepared) - tried else "no_engine")
         return await self._wait(prepared, tried)
 
     def release(
@@ -209,7 +202,7 @@ class Dispatch:
             entry = queue.pop()
             if entry is None or entry.place.done():
                 continue
-            able = self.able(entry.prepared) - entry.tried
+            able = self._able(entry.prepared) - entry.tried
             if able:  # one that only a full worker can answer goes there all the same: it must not hold up the rest
                 entry.place.set_result(self._take(entry.prepared, self._usable(able) or able))
             else:

@@ -9,9 +9,8 @@ framed any more. A request that comes in one piece, as most do, costs no timer.
 import asyncio
 from http import HTTPStatus
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
 from gateway.errors import Refusal
+from gateway.plain_http import PlainHttp
 
 HEAD_TIMEOUT_S = 30.0
 BODY_TIMEOUT_S = 300.0
@@ -21,7 +20,7 @@ class _TooLarge(Exception):
     """The head is over a limit: ends the parsing."""
 
 
-class BoundedProtocol(HttpToolsProtocol):
+class BoundedProtocol(PlainHttp):
     """Limits are attributes of the subclass that `bounded` makes."""
 
     max_header_bytes = 64 << 10

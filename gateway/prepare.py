@@ -68,15 +68,18 @@ class Prepared(NamedTuple):
     worker: str | None = None
 
     @property
-    def stored(self) -> str | None:
-        """The id of the earlier response that this one continues."""
-        value = self.body.value("previous_response_id") if self.api.stored else None
-        return value if type(value) is str else None
+    def stored(self) -> tuple[str, ...]:
+        """The ids of what an engine keeps and this request continues: a response, a conversation."""
+        if not self.api.stored:
+            return ()
+        named = [self.body.value(key) for key in ("previous_response_id", "conversation")]
+        ids = [value.get("id") if type(value) is dict else value for value in named]
+        return tuple(value for value in ids if type(value) is str)
 
     @property
     def teaches(self) -> bool:
         """Its view is all of its prompt, so that its token count tells the bytes per token."""
-        return bool(self.view.text) and self.view.tokens is None and self.worker is None and self.stored is None
+        return bool(self.view.text) and self.view.tokens is None and self.worker is None and not self.stored
 
     def for_engine(self, engine: Engine) -> tuple[bytes, bool]:
         """The bytes to send to this kind of engine, and whether its usage chunk must be hidden.

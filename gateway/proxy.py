@@ -14,6 +14,7 @@ from engine_adapter.sse import StreamTap
 from gateway.admission import Admission
 from gateway.apis import Api, Apis, response_id
 from gateway.breaker import Verdict, judge
+from gateway.candidates import Candidates
 from gateway.config import Config
 from gateway.credentials import Secrets
 from gateway.dispatch import Dispatch, Place
@@ -64,10 +65,11 @@ class Proxy:
         self._finished = finished
         self._preparer = Preparer(workers.models)
         self.response_ids = ResponseIds()
+        self._candidates = Candidates(workers, self.response_ids)
         self._budget = RetryBudget()
         self._now = time.monotonic
         self._draining = False
-        self.dispatch = Dispatch(config, workers)
+        self.dispatch = Dispatch(config, workers, self._candidates.of)
         self._admission = Admission()
         self.configure(config, secrets)
 
@@ -131,7 +133,8 @@ class Proxy:
             now = self._now()
             self._admission.enter(exchange, caller, incoming, now)
             prepared = self._preparer.prepare(api, incoming, caller, config, now)
-            prepared = self._bound(prepared, response_id(incoming.path) or prepared.stored, caller)
+            for stored in response_id(incoming.path) or prepared.stored:
+                prepared = self._candidates.bind(prepared, stored, caller, now)
             exchange.prepared, exchange.streamed, exchange.owner = prepared, prepared.stream, caller.customer
             self._admission.charge(exchange, prepared, now)
             total = config.total_timeout_s
@@ -172,16 +175,6 @@ class Proxy:
                 exchange.retries += 1
             finally:
                 self._release(exchange, place, verdict)
-
-    def _bound(self, prepared: Prepared, stored: str | None, caller: Caller) -> Prepared:
-        """The request, bound to the worker that keeps the response it names. Raises Refusal `response_not_found`."""
-        owner = self.response_ids.owner(stored, self._now()) if stored is not None else None
-        if stored is None or (owner is None and self._keys.open):
-            return prepared  # an engine that does not know it says so
-        if owner is None or owner.customer != caller.customer or owner.worker not in self._workers:
-            raise Refusal("response_not_found", f"no response {stored!r}", param="/previous_response_id")
-        group = self._workers.models.group_of(owner.worker)
-        return prepared if group is None else prepared._replace(worker=owner.worker, group=group)
 
     def _again(self, kind: FaultKind, prepared: Prepared, tries: Tries) -> bool:
         """Whether another worker is asked after this fault."""
@@ -236,7 +229,7 @@ class Proxy:
             if response.status < 400:
                 exchange.outcome = "ok"
                 cache_report = None if api.cached == "never" else worker.cache_report
-                exchange.usage = usage_of(answer, cache_report, choices=exchange.choices)
+                exchange.usage = usage_of(answer, cache_report, choices=exchange.choices) if api.counted else None
                 self._remember(exchange, id_of(answer) if api.stored else None)
             else:
                 worker.learn(api.path, response.status, answer)
@@ -265,7 +258,7 @@ class Proxy:
             exchange.usage = tap.close().usage
             raise
         self._remember(exchange, tap.response_id)
-        exchange.usage, exchange.outcome = result.usage, result.outcome
+        exchange.usage, exchange.outcome = result.usage if exchange.api.counted else None, result.outcome
         if result.outcome != "ok":
             exchange.error_type = "stream_broken" if result.outcome == "truncated" else "engine_error"
 

@@ -42,6 +42,7 @@ def run(config: Config, reload: Callable[[], Config]) -> None:
             app,
             loop="uvloop",
             http=bounded(config.max_header_bytes, config.max_headers),
+            ws="none",
             lifespan="on",
             interface="asgi3",
             access_log=False,

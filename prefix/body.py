@@ -24,6 +24,7 @@ CONTROL_KEYS = frozenset(
     "stream stream_options n max_tokens max_completion_tokens max_output_tokens sampling_params user metadata "
     "safety_identifier prompt_cache_key cache_salt extra_key lora_path chat_template_kwargs reasoning_effort rid "
     "priority routed_dp_rank custom_logit_processor session_id session_params previous_response_id "
+    "conversation reasoning thinking "
     "bootstrap_host bootstrap_port bootstrap_room bootstrap_pair_key data_parallel_rank disagg_prefill_dp_rank "
     "routing_key conversation_id request_id kv_hints kv_transfer_params vllm_xargs logits_processors nvext "
     "lora_id lora_request lora custom_labels encoder_urls id_slot extra_body decode_tp_size disaggregated_params "

@@ -99,7 +99,7 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
         return View(_salted(seed, salt), text, len(text) if stable is None else stable, None)
     key = next((key for key in ("prompt", "text", "input_ids") if key in body), None)
     prompt = body.value(key) if key else None
-    if key is None or (type(prompt) is dict and "id" in prompt):  # a template that the engine keeps
+    if key is None or (type(prompt) is dict and (key == "text" or "id" in prompt)):  # Responses without input
         return View(_salted(_seed(body.frame, "none", ""), salt), b"", 0, None)
     text, tokens = _plain(prompt, f"/{key}")
     return View(_salted(_seed(body.frame, "text", ""), salt), text, 0, tokens)

@@ -17,7 +17,8 @@ ANONYMOUS: Final = "anonymous"
 
 PATHS: Final = (
     *("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages"),
-    *("/v1/embeddings", "/v1/models", "/generate"),
+    *("/v1/embeddings", "/v1/models", "/generate", "/v1/messages/count_tokens"),
+    *("/v1/responses/{id}", "/v1/responses/{id}/cancel", "/v1/responses/{id}/input_items"),
 )
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/+-]{0,63}")

@@ -20,14 +20,18 @@ REPORTED = Usage(100, 64, None, 36, 3, 0.64, None)
 
 
 @pytest.mark.parametrize("number", [45, 47, 49])
-@pytest.mark.parametrize("keep_text", [True, False])
-def test_public_cases(number: int, keep_text: bool) -> None:
-    """The case's bytes, as given, at once, one at a time and cut anywhere, give exactly its record."""
+@pytest.mark.parametrize(("api", "keep_text"), [("openai", True), ("openai", False), (None, True), (None, False)])
+def test_public_cases(number: int, api: str | None, keep_text: bool) -> None:
+    """The case's bytes, as given, at once, one at a time and cut anywhere, give exactly its record.
+
+    api: as OpenAI's chat chunks, and (None) by the name of the engine that wrote them.
+    """
     data = case(number)
+    api = api or data["input"]["dialect"]
     expected = data["expected"]
     chunks = [bytes.fromhex(chunk) for chunk in data["input"]["chunks_hex"]]
     for parts in [chunks, *every_way(b"".join(chunks))]:
-        result, forwarded = run(parts, keep_text=keep_text)
+        result, forwarded = run(parts, api=api, keep_text=keep_text)
         assert result.text == (expected["text"] if keep_text else "")
         assert asdict(result.usage) == expected["usage_record"]
         for name in ("done_seen", "finish_reason", "outcome", "error"):
@@ -148,7 +152,7 @@ def test_first_content_is_the_first_that_was_generated(payload: dict) -> None:
 
 def test_an_unknown_api_is_refused() -> None:
     """A tap that cannot read a stream says so at once."""
-    with pytest.raises(EngineError, match="'smoke'; known: openai, sglang"):
+    with pytest.raises(EngineError, match="'smoke'; known: openai, .*responses, anthropic"):
         StreamTap(api="smoke")
 
 

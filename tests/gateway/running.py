@@ -164,6 +164,7 @@ async def serving(app: Gateway) -> AsyncIterator[int]:
     config = uvicorn.Config(
         app,
         http=bounded(app.config.max_header_bytes, app.config.max_headers),
+        ws="none",
         lifespan="on",
         interface="asgi3",
         access_log=False,

@@ -123,7 +123,9 @@ async def test_a_conversation_stays_with_the_worker_that_keeps_it(streams: bool)
             assert (await gateway.ask(RESPONSES, following))[0] == 200
             async with gateway.http.get(f"{RESPONSES}/{name}") as answer:
                 assert (answer.status, (await answer.json())["id"]) == (200, name)
-                assert answer.headers["x-prefixgate-worker"] == (await gateway.last_record()).worker
+                record = await gateway.last_record()
+                assert answer.headers["x-prefixgate-worker"] == record.worker
+                assert (record.input_tokens, record.output_tokens) == (None, None)  # they were counted once
             async with gateway.http.head(f"{RESPONSES}/{name}") as answer:
                 assert (answer.status, await answer.read()) == (200, b"")
             async with gateway.http.post(f"{RESPONSES}/{name}/cancel") as answer:
@@ -153,6 +155,26 @@ async def test_a_worker_that_left_took_its_responses_along() -> None:
         assert (status, json.loads(body)["error"]["code"]) == (404, "response_not_found")
 
 
+async def test_a_worker_that_is_drained_or_down_still_has_its_responses() -> None:
+    """Drained, it goes on with them, since nobody else can; down, the client is told to try again."""
+    async with fleet(2) as (gateway, engines):
+        name = await created(gateway)
+        keeper = (await gateway.last_record()).worker
+        async with gateway.http.post(f"/workers/{keeper}/drain", json={}) as answer:
+            assert answer.status < 300
+        following = response("q", previous_response_id=name)
+        assert (await gateway.ask(RESPONSES, following))[0] == 200
+        assert (await gateway.last_record()).worker == keeper
+        assert (await gateway.ask(RESPONSES, response("new")))[0] == 200
+        assert (await gateway.last_record()).worker != keeper
+        (engine,) = [engine for engine in engines if engine.url.endswith(str(keeper))]
+        await engine.stop()
+        async with gateway.post(RESPONSES, following) as answer:
+            assert (answer.status, (await answer.json())["error"]["code"]) == (503, "no_engine")
+            assert "retry-after" in answer.headers
+        await engine.start()
+
+
 async def test_responses_belong_to_their_customer() -> None:
     """Another customer's id and an unknown one are answered alike; the engine is not asked."""
     keys = {name: new_key() for name in ("ann", "bob")}
@@ -163,9 +185,13 @@ async def test_responses_belong_to_their_customer() -> None:
         name = json.loads(body)["id"]
         before = at(gateway, engines)
         for wanted in (name, "resp_unknown"):
-            following = response("q", previous_response_id=wanted)
-            status, body = await gateway.ask(RESPONSES, following, authorization=bob)
-            assert (status, json.loads(body)["error"]["code"]) == (404, "response_not_found")
+            for named in (
+                {"previous_response_id": wanted},
+                {"conversation": wanted},
+                {"conversation": {"id": wanted}},
+            ):
+                status, body = await gateway.ask(RESPONSES, response("q", **named), authorization=bob)
+                assert (status, json.loads(body)["error"]["code"]) == (404, "response_not_found")
             for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/cancel"), ("GET", "/input_items")):
                 url = f"{RESPONSES}/{wanted}{path}"
                 async with gateway.http.request(method, url, headers={"authorization": bob}) as answer:
@@ -197,6 +223,8 @@ async def test_errors_of_our_own_have_the_shape_of_the_api(body: Any, status: in
                 assert (said["type"], said["error"]["type"]) == ("error", named)
                 assert said["error"]["message"]
                 assert "code" in said["error"]
+        status, told = await gateway.ask(f"{MESSAGES}/batches", b"{}")
+        assert (status, json.loads(told)["error"]["type"]) == (404, "not_found_error")
         async with gateway.http.get(MESSAGES) as answer:
             assert (answer.status, (await answer.json())["type"]) == (405, "error")
             assert answer.headers["allow"] == "POST, OPTIONS"
@@ -278,10 +306,10 @@ def test_paths_find_their_row() -> None:
         found = apis.find(f"{RESPONSES}/resp_1{path}")
         assert found is not None
         assert found.methods == methods
-    for path in ("/v1/responses/", "/v1/responses/a/b", "/v1/responses/a/cancel/", "/v1/responses/%2e", "/v1/rerank"):
+    for path in ("/v1/responses/", "/v1/responses/a/b", "/v1/responses/a/cancel/", "/v1/responses/..", "/v1/rerank"):
         assert apis.find(path) is None
-    assert response_id(f"{RESPONSES}/resp_1/cancel") == "resp_1"
-    assert response_id(RESPONSES) is None
+    assert response_id(f"{RESPONSES}/resp_1/cancel") == ("resp_1",)
+    assert response_id(RESPONSES) == ()
 
 
 @pytest.mark.parametrize(

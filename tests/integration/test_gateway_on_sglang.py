@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,8 @@ from gateway.demo.workload import Workload
 from tests.gateway.running import AnEngine, running
 from tests.integration.engines import TINY, Engines
 from tests.integration.workload import ROUTES, Model, shared_cache_hit_rate, trace_slice
+from tests.sdks import anthropic_script, openai_script
+from tests.sdks.transcript import Transcript, merged
 
 pytestmark = pytest.mark.engines
 
@@ -136,6 +139,30 @@ async def test_the_same_sdk_code_gets_the_same_answers(engines: Engines) -> None
     async with running(*pair) as gateway:
         for _ in range(3):
             assert await answers(gateway.url) == direct
+
+
+Program = Callable[[str, str], Awaitable[Transcript]]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [openai_script.generations, openai_script.embeddings, anthropic_script.messages],
+    ids=["chat and completions", "embeddings", "messages"],
+)
+async def test_every_program_sees_the_same(
+    engines: Engines, program: Callable[[str, str], Awaitable[Transcript]]
+) -> None:
+    """All that the SDK scripts do, errors included: what SGLang answers reaches the program as SGLang said it.
+
+    Responses are not among them: the engines here are installed without openai-harmony, and SGLang then answers 500.
+    """
+    alone, behind = engines.take(2)
+    direct = await program(alone.url, "tiny")
+    async with running(behind) as gateway:
+        through = await program(gateway.url, "tiny")
+    assert [name for name, _ in through.steps] == [name for name, _ in direct.steps]
+    for one, other in zip(merged(through.steps), merged(direct.steps), strict=True):
+        assert one == other
 
 
 async def test_permutations_of_one_tool_set_get_one_answer(engines: Engines) -> None:

@@ -384,7 +384,48 @@ async def test_streams_have_one_framing(pair: Pair, path: str) -> None:
     assert real == simulated
 
 
+MESSAGES = {
+    "model": "tiny",
+    "max_tokens": 5,
+    "temperature": 0,
+    "messages": [{"role": "user", "content": "Once upon"}],
+}
+LONG = {**MESSAGES, "system": "A long story about a very small model. " * 20}
+
+
+async def test_anthropic_answers_have_one_shape(pair: Pair) -> None:
+    """Messages cold and cached, and token counts: the same keys with the same types."""
+    asked = [("", MESSAGES), ("", LONG), ("", LONG), ("/count_tokens", LONG)]
+    for path, body in asked:
+        real, simulated = [
+            (status, kind, shape(json.loads(text)))
+            for status, kind, text in await pair.call(f"/v1/messages{path}", body)
+        ]
+        assert real == simulated
+
+
+async def test_anthropic_streams_have_one_framing(pair: Pair) -> None:
+    """The same named events in the same order, cold and cached."""
+    for _ in range(2):
+        frames = []
+        for status, kind, text in await pair.call("/v1/messages", {**LONG, "stream": True}):
+            assert (status, kind) == (200, "text/event-stream; charset=utf-8")
+            pairs = [event.split("\n") for event in text.removesuffix("\n\n").split("\n\n")]
+            frames.append([(name, shape(json.loads(data.removeprefix("data: ")))) for name, data in pairs])
+        real, simulated = ([event for event, _ in groupby(each)] for each in frames)
+        assert real == simulated
+
+
 BAD = [
+    ("/v1/messages", {**MESSAGES, "messages": []}),
+    ("/v1/messages", {**MESSAGES, "max_tokens": 0}),
+    ("/v1/messages", {**MESSAGES, "max_tokens": 9_000}),
+    ("/v1/messages", {**MESSAGES, "max_tokens": 9_000, "stream": True}),
+    ("/v1/messages", {"model": "tiny", "messages": MESSAGES["messages"]}),
+    ("/v1/messages/count_tokens", {"model": "tiny"}),
+    ("/v1/embeddings", {"model": "tiny", "input": "x"}),
+    ("/v1/embeddings", {"model": "tiny", "input": ""}),
+    ("/v1/embeddings", {"model": "tiny"}),
     ("/v1/chat/completions", {"model": "tiny"}),
     ("/v1/chat/completions", {**CHAT, "messages": []}),
     ("/v1/chat/completions", {**CHAT, "messages": "x"}),

@@ -311,6 +311,13 @@ def test_a_response_that_continues_another_has_a_namespace_of_its_own() -> None:
         assert view_of(wire(body | stored)).seed != view_of(wire(body)).seed
 
 
+def test_a_response_without_an_input_has_an_empty_view() -> None:
+    """Its prompt is a template or a conversation that the engine keeps; `text` is how it shall answer."""
+    text = {"format": {"type": "text"}}
+    for body in ({"prompt": {"id": "p"}}, {"conversation": "c", "text": text}, {"model": "m"}):
+        assert view_of(wire(body)).text == b""
+
+
 def test_a_long_image_enters_as_its_hash() -> None:
     """Case 32: engines render a placeholder and key by content; ten megabytes of base64 are not a long prompt."""
 
