@@ -31,7 +31,10 @@ from telemetry.labels import Labels
 from telemetry.setup import create_exporters
 
 _PROXIED = frozenset(PROMPT_FIELDS)
-_FIXED = ("host", "port", "policy", "connect_timeout_s", "read_timeout_s", "pool_idle_s", "otlp_endpoint")
+_FIXED = (
+    *("host", "port", "policy", "otlp_endpoint"),
+    *("connect_timeout_s", "first_byte_timeout_s", "read_timeout_s", "pool_idle_s"),
+)
 """Settings that are read once, at start."""
 _log = logging.getLogger("prefixgate")
 _RETRY = {"retry-after": "5"}
@@ -44,6 +47,7 @@ class Gateway(FastAPI):
     workers: Workers
     models: Models
     health: Health
+    upstream: Upstream
     aggregate: Aggregate
     config: Config
 
@@ -93,6 +97,7 @@ def create_app(config: Config, *, admin_token: str | None = None) -> Gateway:
     )
     app.config = config
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
+    app.upstream = upstream
     app.proxy = Proxy(config, workers, upstream, health.suspect, aggregate.record)
     app.include_router(admin_routes(AdminGuard(admin_token, config.host), workers, health, exporters))
     _public_routes(app)
