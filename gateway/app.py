@@ -37,6 +37,7 @@ _FIXED = (
 )
 """Settings that are read once, at start."""
 _log = logging.getLogger("prefixgate")
+_BREAKER = {"closed": 0.0, "half_open": 0.5, "open": 1.0}
 _RETRY = {"retry-after": "5"}
 
 
@@ -76,10 +77,16 @@ def create_app(config: Config, *, admin_token: str | None = None) -> Gateway:
     workers = Workers(models)
     upstream = Upstream(config)
     aggregate = Aggregate(_labels(config))
-    exporters = create_exporters(
-        aggregate, lambda: _gauges(workers, models), otlp_endpoint=config.otlp_endpoint, version=__version__
-    )
     health = Health(config, workers, upstream, lambda names: aggregate.labels.learn_models(names))
+
+    proxy = Proxy(config, workers, upstream, health.suspect, aggregate.record)
+    exporters = create_exporters(
+        aggregate,
+        lambda: _gauges(workers, models),
+        queued=lambda: proxy.dispatch.queued,
+        otlp_endpoint=config.otlp_endpoint,
+        version=__version__,
+    )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -98,7 +105,7 @@ def create_app(config: Config, *, admin_token: str | None = None) -> Gateway:
     app.config = config
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.upstream = upstream
-    app.proxy = Proxy(config, workers, upstream, health.suspect, aggregate.record)
+    app.proxy = proxy
     app.include_router(admin_routes(AdminGuard(admin_token, config.host), workers, health, exporters))
     _public_routes(app)
     _error_handlers(app)
@@ -113,9 +120,10 @@ def _public_routes(app: Gateway) -> None:
 
     @app.get("/ready")
     async def ready() -> Response:
-        """200 when at least one engine takes requests, else 503."""
-        up = sum(worker.ready for worker in app.workers)
-        body = {"status": "ready" if up else "no engine is up", "engines_up": up, "engines": len(app.workers)}
+        """200 when at least one engine takes requests and the gateway is not shutting down, else 503."""
+        up = 0 if app.proxy.draining else sum(worker.ready for worker in app.workers)
+        why = "shutting down" if app.proxy.draining else "no engine is up"
+        body = {"status": "ready" if up else why, "engines_up": up, "engines": len(app.workers)}
         return _json(body, 200 if up else 503, {} if up else _RETRY)
 
     @app.get("/v1/models")
@@ -178,6 +186,7 @@ def _gauges(workers: Workers, models: Models) -> list[WorkerGauges]:
             waiting=worker.load.waiting if worker.load else None,
             kv_usage=worker.kv_usage,
             index_blocks=blocks.get(worker.id),
+            breaker=_BREAKER[workers.breakers.state(worker.id)],
         )
         for worker in workers
     ]

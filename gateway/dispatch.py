@@ -32,25 +32,18 @@ class _Waiting:
     """A request in the queue; the result is its place."""
 
     prepared: Prepared
+    since: float
     place: asyncio.Future["Place"]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A slot at a worker, taken until `Dispatch.release`."""
+    """A slot at a worker, taken until `Dispatch.release`. waited_s: seconds in the queue."""
 
     worker: Worker
     route: Route
     group: ModelGroup
-
-
-@dataclass(slots=True)
-class QueueCounts:
-    """What happened in the queue since the start: requests that waited and how long together, those refused."""
-
-    waited: int = 0
     waited_s: float = 0.0
-    refused: int = 0
 
 
 class Dispatch:
@@ -62,7 +55,6 @@ class Dispatch:
         self._queues: dict[ModelGroup, FairQueue[_Waiting]] = {}
         self._looking: asyncio.TimerHandle | None = None
         self._closed = False
-        self.counts = QueueCounts()
         self.configure(config)
 
     def configure(self, config: Config) -> None:
@@ -78,9 +70,9 @@ class Dispatch:
             queue.capacity = config.queue_size
 
     @property
-    def queued(self) -> int:
-        """Requests waiting now."""
-        return sum(len(queue) for queue in self._queues.values())
+    def queued(self) -> dict[str, int]:
+        """Requests waiting now, by base model; safe to call from another thread."""
+        return {group.name: len(queue) for group, queue in tuple(self._queues.items())}
 
     def candidates(self, group: ModelGroup, tried: AbstractSet[str] = _NOBODY) -> AbstractSet[str]:
         """Workers that may get a request now."""
@@ -135,12 +127,12 @@ class Dispatch:
     def _has_room(self, name: str) -> bool:
         return self._limit is None or self._workers.get(name).in_flight < self._limit
 
-    def _take(self, prepared: Prepared, candidates: AbstractSet[str]) -> Place:
-        group = prepared.group
+    def _take(self, prepared: Prepared, candidates: AbstractSet[str], since: float | None = None) -> Place:
+        group, now = prepared.group, self._now()
         route = group.router.route(
             prepared.blocks,
             prepared.prompt_tokens,
-            self._now(),
+            now,
             max_output_tokens=prepared.max_output_tokens,
             candidates=candidates,
             session=prepared.identity.session,
@@ -148,12 +140,11 @@ class Dispatch:
         worker = self._workers.get(route.worker)
         worker.in_flight += 1
         self._workers.breakers.began(worker.id)
-        return Place(worker, route, group)
+        return Place(worker, route, group, 0.0 if since is None else now - since)
 
     async def _wait(self, prepared: Prepared) -> Place:
-        entry = _Waiting(prepared, asyncio.get_running_loop().create_future())
+        entry = _Waiting(prepared, self._now(), asyncio.get_running_loop().create_future())
         queue = self._enter(entry)
-        since = self._now()
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await entry.place
@@ -162,13 +153,10 @@ class Dispatch:
                 self.release(entry.place.result(), "neither")  # it came in the very moment it was given up
             if not isinstance(error, TimeoutError):
                 raise
-            self.counts.refused += 1
             code = "overloaded" if prepared.group.ready else "no_engine"
             raise Refusal(code, f"no engine had room within {self._timeout_s:g} s") from None
         finally:
             self._leave(entry, queue)
-            self.counts.waited += 1
-            self.counts.waited_s += self._now() - since
 
     def _enter(self, entry: _Waiting) -> FairQueue[_Waiting]:
         prepared = entry.prepared
@@ -178,7 +166,6 @@ class Dispatch:
         output = prepared.max_output_tokens if prepared.max_output_tokens is not None else _OUTPUT_GUESS
         out = queue.push(prepared.identity.customer, entry, prepared.prompt_tokens + output)
         if out is not None:
-            self.counts.refused += 1
             out.place.set_exception(Refusal("overloaded", "every engine is busy and the queue is full"))
         if self._looking is None:
             self._looking = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
@@ -197,7 +184,7 @@ class Dispatch:
         while queue and (candidates := self.candidates(group)):
             entry = queue.pop()
             if entry is not None and not entry.place.done():
-                entry.place.set_result(self._take(entry.prepared, candidates))
+                entry.place.set_result(self._take(entry.prepared, candidates, entry.since))
 
     def _look(self) -> None:
         self._looking = None

@@ -26,6 +26,7 @@ class Exchange:
         "outcome",
         "path",
         "prepared",
+        "queued_s",
         "received",
         "request_id",
         "retries",
@@ -52,6 +53,7 @@ class Exchange:
         self.usage: Usage | None = None
         self.streamed = False
         self.retries = 0
+        self.queued_s = 0.0
 
     @property
     def choices(self) -> int:
@@ -97,7 +99,8 @@ class Exchange:
             duration_s=duration,
             stable_tokens=prepared.stable_tokens if prepared else 0,
             hoist_saved_tokens=_hoist_saved(prepared),
-            overhead_s=self.dispatched - self.received if self.dispatched is not None else duration,
+            queued_s=self.queued_s,
+            overhead_s=(self.dispatched - self.received if self.dispatched is not None else duration) - self.queued_s,
         )
 
 

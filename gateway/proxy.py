@@ -42,7 +42,10 @@ _ELSEWHERE: dict[int, FaultKind] = {429: "busy", 502: "unavailable", 503: "unava
 
 
 class Proxy:
-    """The endpoint. `suspect` is told of a worker that did not answer; `finished` gets each request's record."""
+    """The endpoint. `suspect` is told of a worker that did not answer; `finished` gets each request's record.
+
+    draining: the gateway is shutting down.
+    """
 
     def __init__(
         self,
@@ -59,7 +62,7 @@ class Proxy:
         self._preparer = Preparer(workers.models)
         self._budget = RetryBudget()
         self._now = time.monotonic
-        self._draining = False
+        self.draining = False
         self.dispatch = Dispatch(config, workers)
         self.configure(config)
 
@@ -75,7 +78,7 @@ class Proxy:
 
     def drain(self) -> None:
         """Refuse new requests and those that wait for a worker; what runs finishes."""
-        self._draining = True
+        self.draining = True
         self.dispatch.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -104,7 +107,7 @@ class Proxy:
     async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
             raise Refusal("method_not_allowed", f"{scope['path']} takes POST", allow="POST")
-        if self._draining:
+        if self.draining:
             raise Refusal("shutting_down")
         config = self._config
         with Watch(self._upstream.watches) as watch:
@@ -127,6 +130,7 @@ class Proxy:
         while True:
             place = await self.dispatch.place(prepared, tries.tried)
             exchange.route, exchange.worker = place.route, place.worker
+            exchange.queued_s += place.waited_s
             tries.tried.add(place.worker.id)
             verdict: Verdict = "neither"
             try:

@@ -9,7 +9,7 @@ the queue is full, the newest entry of the customer with the most is put out for
 from collections import OrderedDict, deque
 from typing import Final, Generic, TypeVar
 
-QUANTUM: Final = 4096
+QUANTUM: Final = 1024
 """Tokens of one turn."""
 
 T = TypeVar("T")

@@ -9,7 +9,8 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     Times are seconds (`started` since the Unix epoch); token counts are None where nobody reported them
     (unknown is not zero). `input_tokens` includes cached ones. `stable_tokens`: of the prompt, an
     estimate of what requests of its route share. `hoist_saved_tokens`: what moving volatile spans out
-    of the system text saves, or would save where it is only reported. Labels are raw, not yet bounded.
+    of the system text saves, or would save where it is only reported. `queued_s`: of `duration_s`, in
+    the gateway's queue, which is not in `overhead_s`. Labels are raw, not yet bounded.
     """
 
     request_id: str
@@ -40,3 +41,4 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     overhead_s: float
     stable_tokens: int = 0
     hoist_saved_tokens: int = 0
+    queued_s: float = 0.0

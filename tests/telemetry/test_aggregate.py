@@ -298,7 +298,7 @@ def test_snapshot_is_a_copy(make_record: Make) -> None:
 
 def test_label_values_match_the_labels_of_their_metric(make_record: Make) -> None:
     """Every point has exactly one value per label."""
-    for family in recorded([make_record(retries=1, changes=1, hoist_saved_tokens=7)]).snapshot():
+    for family in recorded([make_record(retries=1, changes=1, hoist_saved_tokens=7, queued_s=0.5)]).snapshot():
         assert all(len(key) == len(family.metric.labels) for key, _ in family.points), family.metric.name
         assert family.points, family.metric.name
 
