@@ -85,6 +85,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """From a request's arrival to the end of its answer; null: no limit."""
     body_timeout_s: Positive = 120.0
     """For a request's body to arrive."""
+    sse_keepalive_s: Positive | None = None
+    """Comments in streams that wait this long for their first byte; null: none."""
     breaker_failures: Annotated[int, msgspec.Meta(ge=1)] = 5
     """Faults in a row after which a worker gets no requests."""
     breaker_open_s: Positive = 5.0

@@ -29,6 +29,7 @@ TABLE: dict[str, Kind] = {
     "not_an_object": Kind(400, _CLIENT, "the body must be a JSON object"),
     "too_deep": Kind(400, _CLIENT, "arrays and objects nest too deep"),
     "duplicate_key": Kind(400, _CLIENT, "a key occurs twice"),
+    "unsupported_upgrade": Kind(400, _CLIENT, "send the request without Upgrade: this is HTTP/1.1"),
     "invalid_type": Kind(400, _CLIENT, "a field has the wrong type"),
     "missing_field": Kind(400, _CLIENT, "a required field is missing"),
     "empty_messages": Kind(400, _CLIENT, "messages must hold at least one message"),
@@ -45,6 +46,7 @@ TABLE: dict[str, Kind] = {
     "invalid_worker": Kind(422, _CLIENT, "the worker's URL cannot be used"),
     "internal_error": Kind(500, _SERVER, "the gateway failed; its log says why"),
     "engine_disconnected": Kind(502, _SERVER, "the engine closed the connection before it answered"),
+    "engine_error": Kind(502, _SERVER, "the engine answered with an error"),
     "engine_answer_invalid": Kind(502, _SERVER, "the engine's answer is not HTTP"),
     "no_engine": Kind(503, _SERVER, "no engine is up: try again soon", 5),
     "shutting_down": Kind(503, _SERVER, "the gateway is shutting down", 1),
@@ -53,6 +55,10 @@ TABLE: dict[str, Kind] = {
     "engine_timeout": Kind(504, _SERVER, "the engine did not answer in time"),
     "stream_broken": Kind(502, _SERVER, "the engine closed the stream before its end"),
 }
+
+
+_LAST = frozenset(("request_timeout", "shutting_down", "unsupported_upgrade"))
+"""After these nothing more is read from the connection."""
 
 
 class Refusal(Exception):
@@ -89,7 +95,7 @@ class Refusal(Exception):
             headers.append((b"retry-after", str(self.kind.retry_after).encode()))
         if self.allow is not None:
             headers.append((b"allow", self.allow.encode()))
-        if self.kind.status == 408 or self.code == "shutting_down":  # nothing more is read from this connection
+        if self.code in _LAST:
             headers.append((b"connection", b"close"))
         if self.kind.status == 401:
             headers.append((b"www-authenticate", b"Bearer"))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from engine_adapter.sse import StreamTap
 from gateway.breaker import Verdict, judge
+from gateway.comments import Comments
 from gateway.config import Config
 from gateway.dispatch import Dispatch, Place
 from gateway.errors import Refusal
@@ -21,7 +22,7 @@ from gateway.identity import Caller, KeyRing
 from gateway.incoming import ClientGone, Incoming, Receive, Scope, Send, read_request
 from gateway.prepare import GENERATE, Prepared, Preparer
 from gateway.relay import Broken, relay_stream, relay_whole, usage_of
-from gateway.reply import break_off, refuse, start
+from gateway.reply import break_off, error_event, refuse, start
 from gateway.retry import RetryBudget, Tries
 from gateway.upstream import Response, Upstream
 from gateway.watch import Watch
@@ -120,10 +121,18 @@ class Proxy:
             total = config.total_timeout_s
             watch.limit(None if total is None else exchange.received + total, "total_timeout")
             watch.follow(receive)
-            await self._attempts(exchange, incoming, prepared, caller, send)
+            every_s = config.sse_keepalive_s if prepared.stream else None
+            async with Comments(exchange, send, every_s) as comments:
+                await self._attempts(exchange, incoming, prepared, caller, send, comments)
 
     async def _attempts(
-        self, exchange: Exchange, incoming: Incoming, prepared: Prepared, caller: Caller, send: Send
+        self,
+        exchange: Exchange,
+        incoming: Incoming,
+        prepared: Prepared,
+        caller: Caller,
+        send: Send,
+        comments: Comments,
     ) -> None:
         """Try workers until one answers; nothing has been sent to the client before that."""
         tries = Tries(self._budget, self._config.max_attempts)
@@ -137,6 +146,7 @@ class Proxy:
                 body, hide = prepared.for_engine(place.worker.engine)
                 exchange.dispatched = exchange.dispatched or self._now()
                 response, first = await self._ask(place, incoming, body, tries)
+                await comments.stop()
                 verdict = judge(response.status)
                 if verdict == "ok":
                     self._workers.breakers.answered(place.worker.id)
@@ -195,22 +205,36 @@ class Proxy:
         hide: bool,
         trusted: bool,
     ) -> None:
-        exchange.status, exchange.error_type = response.status, None
+        early, exchange.error_type = exchange.status, None
         streams = response.status == 200 and response.content_type == b"text/event-stream"
         try:
-            await send(start(exchange, response, streams=streams, trusted=trusted))
+            if not early:
+                exchange.status = response.status
+                await send(start(exchange, response, streams=streams, trusted=trusted))
             if streams:
                 await self._stream(exchange, worker, response, first, send, hide=hide)
-                return
-            exchange.streamed = False
-            answer = await relay_whole(response, first, send)
-            if response.status < 400:
-                exchange.outcome = "ok"
-                exchange.usage = usage_of(answer, worker.cache_report, choices=exchange.choices)
+            elif early:
+                await self._tell(exchange, response, first, send)
             else:
-                exchange.outcome, exchange.error_type = "error", str(response.status)
+                await self._whole(exchange, worker, response, first, send)
         finally:
             response.close()
+
+    async def _whole(self, exchange: Exchange, worker: Worker, response: Response, first: bytes, send: Send) -> None:
+        exchange.streamed = False
+        answer = await relay_whole(response, first, send)
+        if response.status < 400:
+            exchange.outcome = "ok"
+            exchange.usage = usage_of(answer, worker.cache_report, choices=exchange.choices)
+        else:
+            exchange.outcome, exchange.error_type = "error", str(response.status)
+
+    async def _tell(self, exchange: Exchange, response: Response, first: bytes, send: Send) -> None:
+        """The head of a stream has left, and the engine does not stream: its answer is one event, without an end."""
+        answer = await relay_whole(response, first, _nowhere)
+        exchange.outcome, exchange.error_type = "error", str(response.status)
+        event = error_event(response.status, answer)
+        await send({"type": "http.response.body", "body": event, "more_body": True})
 
     async def _stream(
         self, exchange: Exchange, worker: Worker, response: Response, first: bytes, send: Send, *, hide: bool
@@ -238,3 +262,7 @@ class Proxy:
             place.worker.cache_report = True
         if usage is not None and usage.input_total and prepared is not None and prepared.view.tokens is None:
             place.group.learn_ratio(len(prepared.view.text), usage.input_total)
+
+
+async def _nowhere(_: object) -> None:
+    """A client that is sent nothing."""

@@ -15,6 +15,7 @@ import uvicorn
 from gateway.app import Gateway, create_app
 from gateway.config import Config
 from gateway.errors import Refusal
+from gateway.protocol import ClientProtocol
 from gateway.workers import Worker
 from prefix.errors import ConfigError
 
@@ -37,7 +38,7 @@ def run(config: Config, reload: Callable[[], Config]) -> None:
         uvicorn.Config(
             app,
             loop="uvloop",
-            http="httptools",
+            http=ClientProtocol,
             lifespan="on",
             interface="asgi3",
             access_log=False,
