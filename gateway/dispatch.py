@@ -11,6 +11,8 @@ import time
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+import msgspec
+
 from gateway.breaker import Verdict
 from gateway.config import Config
 from gateway.errors import Refusal
@@ -36,8 +38,7 @@ class _Waiting:
     place: asyncio.Future["Place"]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A slot at a worker, taken until `Dispatch.release`. waited_s: seconds in the queue."""
 
     worker: Worker

@@ -145,8 +145,7 @@ class Proxy:
             try:
                 body, hide = prepared.for_engine(place.worker.engine)
                 exchange.dispatched = exchange.dispatched or self._now()
-                response, first = await self._ask(place, incoming, body, tries)
-                await comments.stop()
+                response, first = await self._ask(place, incoming, body, tries, comments)
                 verdict = judge(response.status)
                 if verdict == "ok":
                     self._workers.breakers.answered(place.worker.id)
@@ -159,9 +158,10 @@ class Proxy:
                 verdict = "neither" if error.kind == "busy" else "fault"
                 exchange.outcome, exchange.error_type = "error", _CODES[error.kind]
                 self._suspect(place.worker, error)
-                if isinstance(error, Broken):
+                if isinstance(error, Broken) and not exchange.streamed:
                     return
-                if error.kind not in ("busy", "unavailable") and not self._again(error.kind, place, tries):
+                told = error.kind in ("busy", "unavailable")  # another worker was looked for before they were raised
+                if isinstance(error, Broken) or not (told or self._again(error.kind, place, tries)):
                     raise Refusal(_CODES[error.kind], f"worker {place.worker.id}: {error}") from error
                 exchange.retries += 1
             finally:
@@ -175,7 +175,9 @@ class Proxy:
             another = self.dispatch.another(place.group, tries.tried)
         return another and tries.again(kind, self._now())
 
-    async def _ask(self, place: Place, incoming: Incoming, body: bytes, tries: Tries) -> tuple[Response, bytes]:
+    async def _ask(
+        self, place: Place, incoming: Incoming, body: bytes, tries: Tries, comments: Comments
+    ) -> tuple[Response, bytes]:
         """Send the request; the response and its first bytes.
 
         Raises EngineFault; `busy` and `unavailable` only where another worker is to be asked.
@@ -189,7 +191,9 @@ class Proxy:
             kind = _ELSEWHERE.get(response.status)
             if kind is not None and self._again(kind, place, tries):
                 raise EngineFault(kind, f"answered {response.status}")
-            return response, await response.read()
+            first = await response.read()
+            await comments.stop()
+            return response, first
         except BaseException:
             response.close()
             raise
@@ -209,7 +213,7 @@ class Proxy:
         streams = response.status == 200 and response.content_type == b"text/event-stream"
         try:
             if not early:
-                exchange.status = response.status
+                exchange.status, exchange.streamed = response.status, streams
                 await send(start(exchange, response, streams=streams, trusted=trusted))
             if streams:
                 await self._stream(exchange, worker, response, first, send, hide=hide)
@@ -221,7 +225,6 @@ class Proxy:
             response.close()
 
     async def _whole(self, exchange: Exchange, worker: Worker, response: Response, first: bytes, send: Send) -> None:
-        exchange.streamed = False
         answer = await relay_whole(response, first, send)
         if response.status < 400:
             exchange.outcome = "ok"

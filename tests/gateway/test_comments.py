@@ -64,6 +64,11 @@ async def test_a_short_one_has_none_and_all_headers() -> None:
         (whole(b"<html>", 500), "engine_error", "500"),
         (raw(then="reset"), "engine_disconnected", "engine_disconnected"),
         (raw(EVENTS_HEAD, chunk(EVENT), then="reset"), "stream_broken", "stream_broken"),
+        (
+            raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{", then="reset"),
+            "engine_disconnected",
+            "engine_disconnected",
+        ),
     ],
 )
 async def test_what_goes_wrong_behind_the_head_is_an_event(answer: Answer, code: str, error_type: str) -> None:
