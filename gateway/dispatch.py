@@ -114,7 +114,7 @@ class Dispatch:
         if worker.id in group.workers:
             changed = self._workers.breakers.ended(worker.id, verdict, now, group.workers)
             if changed is not None:
-                _log.warning("worker %s: breaker %s", worker.id, changed)
+                _log.warning("worker %s: breaker %s after %s", worker.id, changed, verdict)
         if self._queues:
             self._serve(group)
 
