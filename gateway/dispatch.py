@@ -47,6 +47,11 @@ class Place(msgspec.Struct, frozen=True):
     waited_s: float = 0.0
 
 
+def _able(prepared: Prepared) -> AbstractSet[str]:
+    """Workers that are up and can serve it."""
+    return prepared.group.ready
+
+
 class Dispatch:
     """Gives out places at workers."""
 
@@ -75,19 +80,20 @@ class Dispatch:
         """Requests waiting now, by base model; safe to call from another thread."""
         return {group.name: len(queue) for group, queue in tuple(self._queues.items())}
 
-    def candidates(self, group: ModelGroup, tried: AbstractSet[str] = _NOBODY) -> AbstractSet[str]:
-        """Workers that may get a request now."""
-        left: AbstractSet[str] = group.ready - tried if tried else group.ready
+    def candidates(self, prepared: Prepared, tried: AbstractSet[str] = _NOBODY) -> AbstractSet[str]:
+        """Workers that may get this request now."""
+        able = _able(prepared)
+        left: AbstractSet[str] = able - tried if tried else able
         left = self._workers.breakers.usable(left, self._now())
         return left if self._limit is None else {name for name in left if self._has_room(name)}
 
-    def another(self, group: ModelGroup, tried: AbstractSet[str]) -> bool:
+    def another(self, prepared: Prepared, tried: AbstractSet[str]) -> bool:
         """Whether there is a worker that has not been tried, with room now or, where there is a queue, later."""
-        return bool(self.candidates(group, tried) or (self._capacity and group.ready - tried))
+        return bool(self.candidates(prepared, tried) or (self._capacity and _able(prepared) - tried))
 
-    def idle(self, group: ModelGroup, tried: AbstractSet[str]) -> bool:
+    def idle(self, prepared: Prepared, tried: AbstractSet[str]) -> bool:
         """Whether a worker has nothing waiting, as far as it tells: one that would not say 429."""
-        loads = (self._workers.get(name).load for name in self.candidates(group, tried))
+        loads = (self._workers.get(name).load for name in self.candidates(prepared, tried))
         return any(load is None or not load.waiting for load in loads)
 
     async def place(self, prepared: Prepared, tried: AbstractSet[str]) -> Place:
@@ -97,11 +103,10 @@ class Dispatch:
         """
         if self._closed:
             raise Refusal("shutting_down")
-        group = prepared.group
-        if group not in self._queues and (candidates := self.candidates(group, tried)):
+        if prepared.group not in self._queues and (candidates := self.candidates(prepared, tried)):
             return self._take(prepared, candidates)
         if self._capacity == 0:
-            raise Refusal("overloaded" if group.ready - tried else "no_engine")
+            raise Refusal("overloaded" if _able(prepared) - tried else "no_engine")
         return await self._wait(prepared)
 
     def release(
@@ -154,7 +159,7 @@ class Dispatch:
                 self.release(entry.place.result(), "neither")  # it came in the very moment it was given up
             if not isinstance(error, TimeoutError):
                 raise
-            code = "overloaded" if prepared.group.ready else "no_engine"
+            code = "overloaded" if _able(prepared) else "no_engine"
             raise Refusal(code, f"no engine had room within {self._timeout_s:g} s") from None
         finally:
             self._leave(entry, queue)
@@ -182,10 +187,9 @@ class Dispatch:
     def _serve(self, group: ModelGroup) -> None:
         """Give what is free to those who wait."""
         queue = self._queues.get(group)
-        while queue and (candidates := self.candidates(group)):
-            entry = queue.pop()
-            if entry is not None and not entry.place.done():
-                entry.place.set_result(self._take(entry.prepared, candidates, entry.since))
+        while queue and (entry := queue.pop(lambda entry: bool(self.candidates(entry.prepared)))) is not None:
+            if not entry.place.done():
+                entry.place.set_result(self._take(entry.prepared, self.candidates(entry.prepared), entry.since))
 
     def _look(self) -> None:
         self._looking = None

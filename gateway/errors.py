@@ -29,7 +29,6 @@ TABLE: dict[str, Kind] = {
     "not_an_object": Kind(400, _CLIENT, "the body must be a JSON object"),
     "too_deep": Kind(400, _CLIENT, "arrays and objects nest too deep"),
     "duplicate_key": Kind(400, _CLIENT, "a key occurs twice"),
-    "unsupported_upgrade": Kind(400, _CLIENT, "send the request without Upgrade: this is HTTP/1.1"),
     "invalid_type": Kind(400, _CLIENT, "a field has the wrong type"),
     "missing_field": Kind(400, _CLIENT, "a required field is missing"),
     "empty_messages": Kind(400, _CLIENT, "messages must hold at least one message"),
@@ -57,7 +56,7 @@ TABLE: dict[str, Kind] = {
 }
 
 
-_LAST = frozenset(("request_timeout", "shutting_down", "unsupported_upgrade"))
+_LAST = frozenset(("request_timeout", "shutting_down"))
 """After these nothing more is read from the connection."""
 
 

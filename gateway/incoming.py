@@ -42,7 +42,7 @@ class Incoming(NamedTuple):
 async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
     """Sort the headers and read the whole body.
 
-    Raises Refusal `body_too_large`, `unsupported_encoding` or `unsupported_upgrade`, and ClientGone.
+    Raises Refusal `body_too_large` or `unsupported_encoding`, and ClientGone.
     """
     headers: list[tuple[bytes, bytes]] = [(b"accept-encoding", b"identity")]
     own: dict[bytes, bytes] = {}
@@ -61,8 +61,6 @@ async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
             raise Refusal("unsupported_encoding")
         elif name == b"x-request-id":
             request_id = value
-        elif name == b"upgrade" and name in named:  # the parser took the body for another protocol
-            raise Refusal("unsupported_upgrade")
         if name not in _DROPPED and name not in named:
             headers.append((name, value))
     body = await _read_body(receive, limit)

@@ -145,7 +145,7 @@ class Proxy:
             try:
                 body, hide = prepared.for_engine(place.worker.engine)
                 exchange.dispatched = exchange.dispatched or self._now()
-                response, first = await self._ask(place, incoming, body, tries, comments)
+                response, first = await self._ask(place.worker, incoming, prepared, body, tries, comments)
                 verdict = judge(response.status)
                 if verdict == "ok":
                     self._workers.breakers.answered(place.worker.id)
@@ -161,22 +161,28 @@ class Proxy:
                 if isinstance(error, Broken) and not exchange.streamed:
                     return
                 told = error.kind in ("busy", "unavailable")  # another worker was looked for before they were raised
-                if isinstance(error, Broken) or not (told or self._again(error.kind, place, tries)):
+                if isinstance(error, Broken) or not (told or self._again(error.kind, prepared, tries)):
                     raise Refusal(_CODES[error.kind], f"worker {place.worker.id}: {error}") from error
                 exchange.retries += 1
             finally:
                 self._release(exchange, place, verdict)
 
-    def _again(self, kind: FaultKind, place: Place, tries: Tries) -> bool:
+    def _again(self, kind: FaultKind, prepared: Prepared, tries: Tries) -> bool:
         """Whether another worker is asked after this fault."""
         if kind == "busy":
-            another = self.dispatch.idle(place.group, tries.tried)
+            another = self.dispatch.idle(prepared, tries.tried)
         else:
-            another = self.dispatch.another(place.group, tries.tried)
+            another = self.dispatch.another(prepared, tries.tried)
         return another and tries.again(kind, self._now())
 
     async def _ask(
-        self, place: Place, incoming: Incoming, body: bytes, tries: Tries, comments: Comments
+        self,
+        worker: Worker,
+        incoming: Incoming,
+        prepared: Prepared,
+        body: bytes,
+        tries: Tries,
+        comments: Comments,
     ) -> tuple[Response, bytes]:
         """Send the request; the response and its first bytes.
 
@@ -184,12 +190,10 @@ class Proxy:
         """
         path = incoming.path if not incoming.query else f"{incoming.path}?{incoming.query.decode('latin-1')}"
         headers = incoming.headers if self._keys.open else [h for h in incoming.headers if h[0] != b"authorization"]
-        response = await self._upstream.post(
-            place.worker.url, path, headers, body, lambda: self._budget.take(self._now())
-        )
+        response = await self._upstream.post(worker.url, path, headers, body, lambda: self._budget.take(self._now()))
         try:
             kind = _ELSEWHERE.get(response.status)
-            if kind is not None and self._again(kind, place, tries):
+            if kind is not None and self._again(kind, prepared, tries):
                 raise EngineFault(kind, f"answered {response.status}")
             first = await response.read()
             await comments.stop()

@@ -15,7 +15,6 @@ import uvicorn
 from gateway.app import Gateway, create_app
 from gateway.config import Config
 from gateway.errors import Refusal
-from gateway.protocol import ClientProtocol
 from gateway.workers import Worker
 from prefix.errors import ConfigError
 
@@ -38,7 +37,7 @@ def run(config: Config, reload: Callable[[], Config]) -> None:
         uvicorn.Config(
             app,
             loop="uvloop",
-            http=ClientProtocol,
+            http="httptools",
             lifespan="on",
             interface="asgi3",
             access_log=False,

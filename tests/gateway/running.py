@@ -16,7 +16,6 @@ import uvicorn
 import gateway as package
 from gateway.app import Gateway, create_app
 from gateway.config import Config
-from gateway.protocol import ClientProtocol
 from gateway.serve import bind
 from gateway.workers import Worker
 from prefix.record import RequestRecord
@@ -157,7 +156,7 @@ async def serving(app: Gateway) -> AsyncIterator[int]:
     """The port of a uvicorn server with this application, set up as gateway.serve sets it up."""
     config = uvicorn.Config(
         app,
-        http=ClientProtocol,
+        http="httptools",
         lifespan="on",
         interface="asgi3",
         access_log=False,
