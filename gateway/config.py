@@ -98,7 +98,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queue_timeout_s: Positive = 30.0
     poll_interval_s: Positive = 0.5
     pool_idle_s: Positive = 4.0
-    """Below the 5 s after which an engine on uvicorn closes an idle connection."""
+    """At most; never longer than 0.8 of what the engine keeps them (5 s on uvicorn)."""
     drain_timeout_s: Annotated[float, msgspec.Meta(ge=0)] = 30.0
     otlp_endpoint: str | None = None
 

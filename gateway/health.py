@@ -56,6 +56,7 @@ class Health:
         """Start watching an engine. Raises Refusal `worker_exists`."""
         worker = self._workers.add(url, self._engine)
         self._looked[worker.id] = asyncio.Event()
+        self._upstream.keeps(worker.url, worker.engine.keep_alive_s)
         loop = asyncio.get_running_loop()
         self._tasks[worker.id] = [
             loop.create_task(self._watch_health(worker)),

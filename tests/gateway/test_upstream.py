@@ -10,7 +10,8 @@ import pytest
 
 from gateway.config import Config
 from gateway.http1 import EngineFault, FaultKind
-from gateway.upstream import Response, Upstream
+from gateway.upstream import Response, Upstream, idle_s
+from tests.cases import case
 from tests.gateway.fake_engine import END, EVENTS_HEAD, Answer, FakeEngine, chunk, raw, whole, whole_bytes
 from tests.gateway.running import until
 
@@ -215,6 +216,23 @@ async def test_a_removed_engine_keeps_no_connections() -> None:
         client.forget(engine.url)
         await engine.connections[0].closed.wait()
         client.forget("http://nobody")
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_case_54_idle_time_is_below_the_engines(number: int) -> None:
+    """A safe setting is kept; one that is not is made so."""
+    row = case(54)["input"]["cases"][number]
+    ours = idle_s(row["pool_idle_s"], row["engine_keep_alive_s"])
+    assert ours < row["engine_keep_alive_s"]
+    assert (ours == row["pool_idle_s"]) is case(54)["expected"]["safe"][number]
+
+
+async def test_connections_go_before_an_engine_with_a_short_keep_alive_closes_them() -> None:
+    """What is known of the engine counts more than the setting."""
+    async with FakeEngine(whole(b"abc")) as engine, upstream(pool_idle_s=60) as client:
+        client.keeps(engine.url, 0.01)
+        await post(client, engine)
+        await engine.connections[0].closed.wait()
 
 
 async def test_idle_connections_go() -> None:
