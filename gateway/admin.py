@@ -70,7 +70,7 @@ def admin_routes(guard: AdminGuard, workers: Workers, health: Health, exporters:
     async def list_workers(request: Request) -> dict[str, list[dict[str, Any]]]:
         """Every worker: what it is, whether it may get requests, what should be changed about it."""
         guard(request)
-        return {"workers": [describe(worker) for worker in workers]}
+        return {"workers": [describe(worker, workers) for worker in workers]}
 
     @routes.post("/workers", status_code=202)
     async def add_worker(request: Request) -> dict[str, Any]:
@@ -83,13 +83,13 @@ def admin_routes(guard: AdminGuard, workers: Workers, health: Health, exporters:
             raise Refusal("invalid_worker", 'the body must be {"url": "http://host:port"}', param="/url") from None
         except ConfigError as error:
             raise Refusal("invalid_worker", str(error), param="/url") from None
-        return describe(health.add(url))
+        return describe(health.add(url), workers)
 
     @routes.delete("/workers/{name}")
     async def remove_worker(request: Request, name: str) -> dict[str, Any]:
         """Take a worker out. What it is serving finishes."""
         guard(request)
-        return describe(health.remove(name))
+        return describe(health.remove(name), workers)
 
     @routes.post("/workers/{name}/drain")
     async def drain_worker(request: Request, name: str) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def admin_routes(guard: AdminGuard, workers: Workers, health: Health, exporters:
         guard(request)
         worker = workers.get(name)
         workers.drain(worker)
-        return describe(worker)
+        return describe(worker, workers)
 
     @routes.get("/metrics")
     async def metrics(request: Request) -> Response:
@@ -120,7 +120,7 @@ def admin_routes(guard: AdminGuard, workers: Workers, health: Health, exporters:
     return routes
 
 
-def describe(worker: Worker) -> dict[str, Any]:
+def describe(worker: Worker, workers: Workers) -> dict[str, Any]:
     """One row of `GET /workers`. Unknown values are null."""
     info, load = worker.info, worker.load
     return {
@@ -128,6 +128,7 @@ def describe(worker: Worker) -> dict[str, Any]:
         "url": worker.url,
         "kind": worker.engine.kind,
         "state": str(State.DRAINING if worker.drained and worker.state is State.UP else worker.state),
+        "breaker": workers.breakers.state(worker.id),
         "models": list(worker.models),
         "version": info.version if info else None,
         "page_size": info.page_size if info else None,

@@ -39,11 +39,13 @@ _MODELS = "/v1/models"
 _PUBLIC = frozenset(("/health", "/ready", _MODELS))
 _READ = "GET, HEAD, OPTIONS"
 _FIXED = (
-    *("host", "port", "policy", "connect_timeout_s", "read_timeout_s", "pool_idle_s", "otlp_endpoint"),
+    *("host", "port", "policy", "otlp_endpoint"),
+    *("connect_timeout_s", "first_byte_timeout_s", "read_timeout_s", "pool_idle_s"),
     *("tls_cert", "tls_key", "engine_ca_file", "access_log", "max_header_bytes", "max_headers"),
 )
 """Settings that are read once, at start."""
 _log = logging.getLogger("prefixgate")
+_BREAKER = {"closed": 0.0, "half_open": 0.5, "open": 1.0}
 _RETRY = {"retry-after": "5"}
 
 
@@ -102,9 +104,6 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     workers = Workers(models)
     upstream = Upstream(config, secrets)
     aggregate = Aggregate(_labels(config))
-    exporters = create_exporters(
-        aggregate, lambda: _gauges(workers, models), otlp_endpoint=config.otlp_endpoint, version=__version__
-    )
     health = Health(config, workers, upstream, lambda names: aggregate.labels.learn_models(names))
     fleet = Fleet(config, workers, health)
     access_log = AccessLog(config.access_log)
@@ -112,6 +111,15 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     def finished(record: RequestRecord) -> None:
         aggregate.record(record)
         access_log.write(record)
+
+    proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets)
+    exporters = create_exporters(
+        aggregate,
+        lambda: _gauges(workers, models),
+        queued=lambda: proxy.dispatch.queued,
+        otlp_endpoint=config.otlp_endpoint,
+        version=__version__,
+    )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -131,8 +139,7 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     app.config = config
     app.cors = Cors(config.cors_origins)
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
-    app.upstream, app.fleet = upstream, fleet
-    app.proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets)
+    app.upstream, app.fleet, app.proxy = upstream, fleet, proxy
     app.include_router(admin_routes(AdminGuard(admin_token, config.host), workers, health, exporters))
     _public_routes(app)
     _error_handlers(app)
@@ -147,9 +154,10 @@ def _public_routes(app: Gateway) -> None:
 
     @app.get("/ready")
     async def ready() -> Response:
-        """200 when at least one engine takes requests, else 503."""
-        up = sum(worker.ready for worker in app.workers)
-        body = {"status": "ready" if up else "no engine is up", "engines_up": up, "engines": len(app.workers)}
+        """200 when at least one engine takes requests and the gateway is not shutting down, else 503."""
+        up = 0 if app.proxy.draining else sum(worker.ready for worker in app.workers)
+        why = "shutting down" if app.proxy.draining else "no engine is up"
+        body = {"status": "ready" if up else why, "engines_up": up, "engines": len(app.workers)}
         return _json(body, 200 if up else 503, {} if up else _RETRY)
 
     @app.get("/v1/models")
@@ -214,6 +222,7 @@ def _gauges(workers: Workers, models: Models) -> list[WorkerGauges]:
             waiting=worker.load.waiting if worker.load else None,
             kv_usage=worker.kv_usage,
             index_blocks=blocks.get(worker.id),
+            breaker=_BREAKER[workers.breakers.state(worker.id)],
         )
         for worker in workers
     ]

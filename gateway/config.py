@@ -108,6 +108,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """From a request's arrival to the end of its answer; null: no limit."""
     body_timeout_s: Positive = 120.0
     """For a request's body to arrive."""
+    sse_keepalive_s: Positive | None = None
+    """Comments in streams that wait this long for their first byte; null: none."""
     breaker_failures: Annotated[int, msgspec.Meta(ge=1)] = 5
     """Faults in a row after which a worker gets no requests."""
     breaker_open_s: Positive = 5.0
@@ -119,7 +121,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queue_timeout_s: Positive = 30.0
     poll_interval_s: Positive = 0.5
     pool_idle_s: Positive = 4.0
-    """Below the 5 s after which an engine on uvicorn closes an idle connection."""
+    """At most; never longer than 0.8 of what the engine keeps them (5 s on uvicorn)."""
     drain_timeout_s: Annotated[float, msgspec.Meta(ge=0)] = 30.0
     otlp_endpoint: str | None = None
     allow_paths: tuple[str, ...] = ()

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+import msgspec
+
 from gateway.breaker import Verdict
 from gateway.config import Config
 from gateway.errors import Refusal
@@ -33,30 +35,21 @@ class _Waiting:
     """A request in the queue; the result is its place."""
 
     prepared: Prepared
-    tried: AbstractSet[str]
+    since: float
     place: asyncio.Future["Place"]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A slot at a worker, taken until `Dispatch.release`."""
+class Place(msgspec.Struct, frozen=True):
+    """A slot at a worker, taken until `Dispatch.release`. waited_s: seconds in the queue."""
 
     worker: Worker
     route: Route
     group: ModelGroup
-
-
-@dataclass(slots=True)
-class QueueCounts:
-    """What happened in the queue since the start: requests that waited and how long together, those refused."""
-
-    waited: int = 0
     waited_s: float = 0.0
-    refused: int = 0
 
 
 class Dispatch:
-    """Gives out places at workers."""
+    """Gives out places at workers. able: the workers that are up and can serve a request."""
 
     def __init__(self, config: Config, workers: Workers, able: Callable[[Prepared], AbstractSet[str]]) -> None:
         self._workers = workers
@@ -65,7 +58,6 @@ class Dispatch:
         self._queues: dict[ModelGroup, FairQueue[_Waiting]] = {}
         self._looking: asyncio.TimerHandle | None = None
         self._closed = False
-        self.counts = QueueCounts()
         self.configure(config)
 
     def configure(self, config: Config) -> None:
@@ -81,15 +73,14 @@ class Dispatch:
             queue.capacity = config.queue_size
 
     @property
-    def queued(self) -> int:
-        """Requests waiting now."""
-        return sum(len(queue) for queue in self._queues.values())
+    def queued(self) -> dict[str, int]:
+        """Requests waiting now, by base model; safe to call from another thread."""
+        return {group.name: len(queue) for group, queue in tuple(self._queues.items())}
 
     def candidates(self, prepared: Prepared, tried: AbstractSet[str] = _NOBODY) -> AbstractSet[str]:
-        """Workers that may get it now."""
-        return self._usable(self._able(prepared) - tried)
-
-    def _usable(self, left: AbstractSet[str]) -> AbstractSet[str]:
+        """Workers that may get this request now."""
+        able = self._able(prepared)
+        left: AbstractSet[str] = able - tried if tried else able
         left = self._workers.breakers.usable(left, self._now())
         return left if self._limit is None else {name for name in left if self._has_room(name)}
 
@@ -113,7 +104,7 @@ class Dispatch:
             return self._take(prepared, candidates)
         if self._capacity == 0:
             raise Refusal("overloaded" if self._able(prepared) - tried else "no_engine")
-        return await self._wait(prepared, tried)
+        return await self._wait(prepared)
 
     def release(
         self, place: Place, verdict: Verdict, *, cached_tokens: int | None = None, output_tokens: int = 0
@@ -125,7 +116,7 @@ class Dispatch:
         if worker.id in group.workers:
             changed = self._workers.breakers.ended(worker.id, verdict, now, group.workers)
             if changed is not None:
-                _log.warning("worker %s: breaker %s", worker.id, changed)
+                _log.warning("worker %s: breaker %s after %s", worker.id, changed, verdict)
         if self._queues:
             self._serve(group)
 
@@ -139,12 +130,12 @@ class Dispatch:
     def _has_room(self, name: str) -> bool:
         return self._limit is None or self._workers.get(name).in_flight < self._limit
 
-    def _take(self, prepared: Prepared, candidates: AbstractSet[str]) -> Place:
-        group = prepared.group
+    def _take(self, prepared: Prepared, candidates: AbstractSet[str], since: float | None = None) -> Place:
+        group, now = prepared.group, self._now()
         route = group.router.route(
             prepared.blocks,
             prepared.prompt_tokens,
-            self._now(),
+            now,
             max_output_tokens=prepared.max_output_tokens,
             candidates=candidates,
             session=prepared.identity.session,
@@ -152,12 +143,11 @@ class Dispatch:
         worker = self._workers.get(route.worker)
         worker.in_flight += 1
         self._workers.breakers.began(worker.id)
-        return Place(worker, route, group)
+        return Place(worker, route, group, 0.0 if since is None else now - since)
 
-    async def _wait(self, prepared: Prepared, tried: AbstractSet[str]) -> Place:
-        entry = _Waiting(prepared, tried, asyncio.get_running_loop().create_future())
+    async def _wait(self, prepared: Prepared) -> Place:
+        entry = _Waiting(prepared, self._now(), asyncio.get_running_loop().create_future())
         queue = self._enter(entry)
-        since = self._now()
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await entry.place
@@ -166,13 +156,10 @@ class Dispatch:
                 self.release(entry.place.result(), "neither")  # it came in the very moment it was given up
             if not isinstance(error, TimeoutError):
                 raise
-            self.counts.refused += 1
-            code = "overloaded" if prepared.group.ready else "no_engine"
+            code = "overloaded" if self._able(prepared) else "no_engine"
             raise Refusal(code, f"no engine had room within {self._timeout_s:g} s") from None
         finally:
             self._leave(entry, queue)
-            self.counts.waited += 1
-            self.counts.waited_s += self._now() - since
 
     def _enter(self, entry: _Waiting) -> FairQueue[_Waiting]:
         prepared = entry.prepared
@@ -182,7 +169,6 @@ class Dispatch:
         output = prepared.max_output_tokens if prepared.max_output_tokens is not None else _OUTPUT_GUESS
         out = queue.push(prepared.identity.customer, entry, prepared.prompt_tokens + output)
         if out is not None:
-            self.counts.refused += 1
             out.place.set_exception(Refusal("overloaded", "every engine is busy and the queue is full"))
         if self._looking is None:
             self._looking = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
@@ -198,15 +184,9 @@ class Dispatch:
     def _serve(self, group: ModelGroup) -> None:
         """Give what is free to those who wait."""
         queue = self._queues.get(group)
-        while queue and self._usable(group.ready):
-            entry = queue.pop()
-            if entry is None or entry.place.done():
-                continue
-            able = self._able(entry.prepared) - entry.tried
-            if able:  # one that only a full worker can answer goes there all the same: it must not hold up the rest
-                entry.place.set_result(self._take(entry.prepared, self._usable(able) or able))
-            else:
-                entry.place.set_exception(Refusal("no_engine"))
+        while queue and (entry := queue.pop(lambda entry: bool(self.candidates(entry.prepared)))) is not None:
+            if not entry.place.done():
+                entry.place.set_result(self._take(entry.prepared, self.candidates(entry.prepared), entry.since))
 
     def _look(self) -> None:
         self._looking = None

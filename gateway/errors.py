@@ -51,6 +51,7 @@ TABLE: dict[str, Kind] = {
     "internal_error": Kind(500, _SERVER, "the gateway failed; its log says why"),
     "isolation_unsupported": Kind(501, _SERVER, "the engine cannot keep this customer's cache apart on this path"),
     "engine_disconnected": Kind(502, _SERVER, "the engine closed the connection before it answered"),
+    "engine_error": Kind(502, _SERVER, "the engine answered with an error"),
     "engine_answer_invalid": Kind(502, _SERVER, "the engine's answer is not HTTP"),
     "no_engine": Kind(503, _SERVER, "no engine is up: try again soon", 5),
     "shutting_down": Kind(503, _SERVER, "the gateway is shutting down", 1),
@@ -70,6 +71,10 @@ _ANTHROPIC_TYPES = {
     504: "timeout_error",
 }
 """docs.anthropic.com/en/api/errors; other statuses: invalid_request_error below 500, api_error from there on."""
+
+
+_LAST = frozenset(("request_timeout", "shutting_down"))
+"""After these nothing more is read from the connection."""
 
 
 class Refusal(Exception):
@@ -122,7 +127,7 @@ class Refusal(Exception):
             headers.append((b"retry-after", str(self.retry_after).encode()))
         if self.allow is not None:
             headers.append((b"allow", self.allow.encode()))
-        if self.kind.status == 408 or self.code == "shutting_down":  # nothing more is read from this connection
+        if self.code in _LAST:
             headers.append((b"connection", b"close"))
         if self.kind.status == 401:
             headers.append((b"www-authenticate", b"Bearer"))

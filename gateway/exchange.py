@@ -34,6 +34,7 @@ class Exchange:
         "outcome",
         "owner",
         "prepared",
+        "queued_s",
         "received",
         "request_id",
         "retries",
@@ -65,6 +66,7 @@ class Exchange:
         self.usage: Usage | None = None
         self.streamed = False
         self.retries = 0
+        self.queued_s = 0.0
 
     @property
     def choices(self) -> int:
@@ -122,7 +124,8 @@ class Exchange:
             duration_s=duration,
             stable_tokens=prepared.stable_tokens if prepared else 0,
             hoist_saved_tokens=_hoist_saved(prepared),
-            overhead_s=self.dispatched - self.received if self.dispatched is not None else duration,
+            queued_s=self.queued_s,
+            overhead_s=(self.dispatched - self.received if self.dispatched is not None else duration) - self.queued_s,
             limit=refused.kind if refused else None,
             client_request_id=self.client_request_id.decode("latin-1") if self.client_request_id else None,
             trace_id=trace_id,

@@ -53,6 +53,7 @@ class Health:
         """Start watching an engine. Raises Refusal `worker_exists`."""
         worker = self._workers.add(url, ENGINES[0])
         self._looked[worker.id] = asyncio.Event()
+        self._upstream.keeps(worker.url, worker.engine.keep_alive_s)
         loop = asyncio.get_running_loop()
         self._tasks[worker.id] = [
             loop.create_task(self._watch_health(worker)),
@@ -124,7 +125,10 @@ class Health:
         except EngineError as error:
             return f"not a usable {engine.kind} engine: {error}"
         if info.disaggregation is not None:
-            return f"a {info.disaggregation} engine of a disaggregated pair cannot serve requests on its own"
+            return (
+                f"a {info.disaggregation} engine of a disaggregated pair cannot serve requests on its own: "
+                "give the address of the pair's router instead"
+            )
         models = tuple(dict.fromkeys((*info.models, *names)))
         if not models:
             return "serves no model"
@@ -201,4 +205,5 @@ class Health:
         else:
             worker.last_error = reason
             self._workers.set_state(worker, state)
-        _log.info("worker %s: %s -> %s%s", worker.id, before, state, f" ({reason})" if reason else "")
+        level = logging.WARNING if state is State.DOWN else logging.INFO
+        _log.log(level, "worker %s: %s -> %s%s", worker.id, before, state, f" ({reason})" if reason else "")

@@ -15,6 +15,7 @@ from gateway.admission import Admission
 from gateway.apis import Api, Apis, response_id
 from gateway.breaker import Verdict, judge
 from gateway.candidates import Candidates
+from gateway.comments import Comments
 from gateway.config import Config
 from gateway.credentials import Secrets
 from gateway.dispatch import Dispatch, Place
@@ -25,7 +26,7 @@ from gateway.identity import CREDENTIALS, Caller, KeyRing
 from gateway.incoming import ClientGone, Incoming, Receive, Scope, Send, read_request
 from gateway.prepare import Prepared, Preparer
 from gateway.relay import Broken, relay_stream, relay_whole, usage_of
-from gateway.reply import break_off, refuse, start
+from gateway.reply import break_off, error_event, refuse, start
 from gateway.response_ids import ResponseIds, id_of
 from gateway.retry import RetryBudget, Tries
 from gateway.upstream import Response, Upstream
@@ -48,7 +49,10 @@ _ELSEWHERE: dict[int, FaultKind] = {429: "busy", 502: "unavailable", 503: "unava
 
 
 class Proxy:
-    """The endpoint. `suspect` is told of a worker that did not answer; `finished` gets each request's record."""
+    """The endpoint. `suspect` is told of a worker that did not answer; `finished` gets each request's record.
+
+    draining: the gateway is shutting down.
+    """
 
     def __init__(
         self,
@@ -68,7 +72,7 @@ class Proxy:
         self._candidates = Candidates(workers, self.response_ids)
         self._budget = RetryBudget()
         self._now = time.monotonic
-        self._draining = False
+        self.draining = False
         self.dispatch = Dispatch(config, workers, self._candidates.of)
         self._admission = Admission()
         self.configure(config, secrets)
@@ -90,7 +94,7 @@ class Proxy:
 
     def drain(self) -> None:
         """Refuse new requests and those that wait for a worker; what runs finishes."""
-        self._draining = True
+        self.draining = True
         self.dispatch.close()
 
     async def __call__(self, api: Api, scope: Scope, receive: Receive, send: Send) -> None:
@@ -123,7 +127,7 @@ class Proxy:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]  # the server leaves the body out
         if method not in api.methods:
             raise Refusal("method_not_allowed", f"{scope['path']} takes {' and '.join(api.methods)}", allow=api.allow)
-        if self._draining:
+        if self.draining:
             raise Refusal("shutting_down")
         with Watch(self._upstream.watches) as watch:
             watch.limit(exchange.received + config.body_timeout_s, "request_timeout")
@@ -140,22 +144,31 @@ class Proxy:
             total = config.total_timeout_s
             watch.limit(None if total is None else exchange.received + total, "total_timeout")
             watch.follow(receive)
-            await self._attempts(exchange, incoming, prepared, caller, send)
+            every_s = config.sse_keepalive_s if prepared.stream else None
+            async with Comments(exchange, send, every_s) as comments:
+                await self._attempts(exchange, incoming, prepared, caller, send, comments)
 
     async def _attempts(
-        self, exchange: Exchange, incoming: Incoming, prepared: Prepared, caller: Caller, send: Send
+        self,
+        exchange: Exchange,
+        incoming: Incoming,
+        prepared: Prepared,
+        caller: Caller,
+        send: Send,
+        comments: Comments,
     ) -> None:
         """Try workers until one answers; nothing has been sent to the client before that."""
         tries = Tries(self._budget, self._config.max_attempts)
         while True:
             place = await self.dispatch.place(prepared, tries.tried)
             exchange.route, exchange.worker = place.route, place.worker
+            exchange.queued_s += place.waited_s
             tries.tried.add(place.worker.id)
             verdict: Verdict = "neither"
             try:
                 body, hide = prepared.for_engine(place.worker.engine)
                 exchange.dispatched = exchange.dispatched or self._now()
-                response, first = await self._ask(place, incoming, prepared, body, tries)
+                response, first = await self._ask(place.worker, incoming, prepared, body, tries, comments)
                 verdict = judge(response.status)
                 if verdict == "ok":
                     self._workers.breakers.answered(place.worker.id)
@@ -168,9 +181,10 @@ class Proxy:
                 verdict = "neither" if error.kind == "busy" else "fault"
                 exchange.outcome, exchange.error_type = "error", _CODES[error.kind]
                 self._suspect(place.worker, error)
-                if isinstance(error, Broken):
+                if isinstance(error, Broken) and not exchange.streamed:
                     return
-                if error.kind not in ("busy", "unavailable") and not self._again(error.kind, prepared, tries):
+                told = error.kind in ("busy", "unavailable")  # another worker was looked for before they were raised
+                if isinstance(error, Broken) or not (told or self._again(error.kind, prepared, tries)):
                     raise Refusal(_CODES[error.kind], f"worker {place.worker.id}: {error}") from error
                 exchange.retries += 1
             finally:
@@ -185,7 +199,13 @@ class Proxy:
         return another and tries.again(kind, self._now())
 
     async def _ask(
-        self, place: Place, incoming: Incoming, prepared: Prepared, body: bytes, tries: Tries
+        self,
+        worker: Worker,
+        incoming: Incoming,
+        prepared: Prepared,
+        body: bytes,
+        tries: Tries,
+        comments: Comments,
     ) -> tuple[Response, bytes]:
         """Send the request; the response and its first bytes.
 
@@ -194,13 +214,15 @@ class Proxy:
         path = incoming.path if not incoming.query else f"{incoming.path}?{incoming.query.decode('latin-1')}"
         headers = incoming.headers if self._keys.open else [h for h in incoming.headers if h[0] not in CREDENTIALS]
         response = await self._upstream.post(
-            place.worker.url, path, headers, body, incoming.method, lambda: self._budget.take(self._now())
+            worker.url, path, headers, body, incoming.method, lambda: self._budget.take(self._now())
         )
         try:
             kind = _ELSEWHERE.get(response.status)
             if kind is not None and self._again(kind, prepared, tries):
                 raise EngineFault(kind, f"answered {response.status}")
-            return response, await response.read()
+            first = await response.read()
+            await comments.stop()
+            return response, first
         except BaseException:
             response.close()
             raise
@@ -216,26 +238,40 @@ class Proxy:
         hide: bool,
         trusted: bool,
     ) -> None:
-        exchange.status, exchange.error_type = response.status, None
-        api = exchange.api
-        streams = response.status == 200 and response.content_type == b"text/event-stream" and api.stream is not None
+        early, exchange.error_type = exchange.status, None
+        events = response.content_type == b"text/event-stream" and exchange.api.stream is not None
+        streams = response.status == 200 and events
         try:
-            await send(start(exchange, response, streams=streams, trusted=trusted))
+            if not early:
+                exchange.status, exchange.streamed = response.status, streams
+                await send(start(exchange, response, streams=streams, trusted=trusted))
             if streams:
                 await self._stream(exchange, worker, response, first, send, hide=hide)
-                return
-            exchange.streamed = False
-            answer = await relay_whole(response, first, send)
-            if response.status < 400:
-                exchange.outcome = "ok"
-                cache_report = None if api.cached == "never" else worker.cache_report
-                exchange.usage = usage_of(answer, cache_report, choices=exchange.choices) if api.counted else None
-                self._remember(exchange, id_of(answer) if api.stored else None)
+            elif early:
+                await self._tell(exchange, response, first, send)
             else:
-                worker.learn(api.path, response.status, answer)
-                exchange.outcome, exchange.error_type = "error", str(response.status)
+                await self._whole(exchange, worker, response, first, send)
         finally:
             response.close()
+
+    async def _whole(self, exchange: Exchange, worker: Worker, response: Response, first: bytes, send: Send) -> None:
+        api = exchange.api
+        answer = await relay_whole(response, first, send)
+        if response.status < 400:
+            exchange.outcome = "ok"
+            cache_report = None if api.cached == "never" else worker.cache_report
+            exchange.usage = usage_of(answer, cache_report, choices=exchange.choices) if api.counted else None
+            self._remember(exchange, id_of(answer) if api.stored else None)
+        else:
+            worker.learn(api.path, response.status, answer)
+            exchange.outcome, exchange.error_type = "error", str(response.status)
+
+    async def _tell(self, exchange: Exchange, response: Response, first: bytes, send: Send) -> None:
+        """The head of a stream has left, and the engine does not stream: its answer is one event, without an end."""
+        answer = await relay_whole(response, first, _nowhere)
+        exchange.outcome, exchange.error_type = "error", str(response.status)
+        event = error_event(response.status, answer, exchange.api.errors)
+        await send({"type": "http.response.body", "body": event, "more_body": True})
 
     async def _stream(
         self, exchange: Exchange, worker: Worker, response: Response, first: bytes, send: Send, *, hide: bool
@@ -277,3 +313,7 @@ class Proxy:
             place.worker.cache_report = True
         if usage is not None and usage.input_total and prepared is not None and prepared.teaches:
             place.group.learn_ratio(len(prepared.view.text), usage.input_total)
+
+
+async def _nowhere(_: object) -> None:
+    """A client that is sent nothing."""

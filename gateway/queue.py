@@ -7,9 +7,10 @@ the queue is full, the newest entry of the customer with the most is put out for
 """
 
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
-QUANTUM: Final = 4096
+QUANTUM: Final = 1024
 """Tokens of one turn."""
 
 T = TypeVar("T")
@@ -46,7 +47,7 @@ class FairQueue(Generic[T]):
             own = self._lines.get(customer)
             if most == customer or len(self._lines[most].entries) <= (len(own.entries) if own else 0) + 1:
                 return entry
-            out = self._lines[most].entries.pop()[0]
+            out = self._lines[most].entries.pop()[0]  # at least one is left there
             self._size -= 1
         line = self._lines.get(customer)
         if line is None:
@@ -55,25 +56,28 @@ class FairQueue(Generic[T]):
         self._size += 1
         return out
 
-    def pop(self) -> T | None:
-        """Take the next entry out; None when there is none."""
-        while self._lines:
+    def pop(self, fits: Callable[[T], bool] = lambda _: True) -> T | None:
+        """Take the next entry out; None when there is none, or the first of no customer's line fits."""
+        misfits: set[str] = set()
+        while len(misfits) < len(self._lines):
             customer, line = next(iter(self._lines.items()))
-            if not line.entries:
-                del self._lines[customer]
-                continue
             entry, tokens = line.entries[0]
-            if line.credit < tokens:
+            if customer in misfits or not fits(entry):
+                misfits.add(customer)
+            elif line.credit < tokens:
                 line.credit += QUANTUM
-                self._lines.move_to_end(customer)
-                continue
-            line.credit -= tokens
-            line.entries.popleft()
-            self._size -= 1
-            if not line.entries:
-                del self._lines[customer]  # who has nothing waiting saves nothing up
-            return entry
+            else:
+                line.credit -= tokens
+                self._drop_first(customer, line)
+                return entry
+            self._lines.move_to_end(customer)
         return None
+
+    def _drop_first(self, customer: str, line: _Line[T]) -> None:
+        line.entries.popleft()
+        self._size -= 1
+        if not line.entries:
+            del self._lines[customer]  # who has nothing waiting saves nothing up
 
     def remove(self, customer: str, entry: T) -> None:
         """Take an entry out of its turn; one that is not there any more is fine."""

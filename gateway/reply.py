@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import re
 
+import msgspec
+
 from gateway.admission import limit_headers
 from gateway.errors import Refusal
 from gateway.exchange import Exchange
@@ -29,6 +31,21 @@ def start(exchange: Exchange, response: Response, *, streams: bool, trusted: boo
         expected = str(exchange.route.expected_cached_tokens).encode()
         headers.append((b"x-prefixgate-expected-cached-tokens", expected))
     return {"type": "http.response.start", "status": response.status, "headers": headers}
+
+
+def early_start(exchange: Exchange) -> dict[str, object]:
+    """The ASGI message that begins a stream before the engine has answered: only what is known by now."""
+    headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"), *_own_headers(exchange)]
+    return {"type": "http.response.start", "status": 200, "headers": headers}
+
+
+def error_event(status: int, answer: bytes | None, dialect: str) -> bytes:
+    """An engine's whole answer where a stream had begun: its own words when they are JSON."""
+    try:
+        named = b"event: error\n" if dialect == "anthropic" else b""
+        return named + b"data: " + msgspec.json.format(answer or b"", indent=-1) + b"\n\n"
+    except msgspec.DecodeError:
+        return Refusal("engine_error", f"the engine answered {status}").event(dialect)
 
 
 def _own_headers(exchange: Exchange, *, echo: bool = True) -> list[tuple[bytes, bytes]]:

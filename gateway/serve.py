@@ -91,9 +91,13 @@ async def _serve(
         pending.add(task)
         task.add_done_callback(pending.discard)
 
+    def end(number: int) -> None:
+        app.proxy.drain()
+        server.handle_exit(number, None)
+
     loop.add_signal_handler(signal.SIGHUP, hangup)
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.handle_exit, number, None)
+        loop.add_signal_handler(number, end, number)
     announcing = loop.create_task(_announce(server, app, listener, config))
     try:
         await server.serve(sockets=[listener])

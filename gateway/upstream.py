@@ -19,6 +19,13 @@ from gateway.tls import engine_tls
 from gateway.watch import Watch
 
 _TICK_S = 0.5
+_SAFE_SHARE = 0.8
+"""Of the engine's keep-alive: its clock started earlier than ours."""
+
+
+def idle_s(wanted_s: float, engine_s: float) -> float:
+    """How long a connection may idle here: strictly less long than the engine keeps it (case 54)."""
+    return min(wanted_s, engine_s * _SAFE_SHARE)
 
 
 class Response:
@@ -69,6 +76,7 @@ class _Pool:
         self._tls = tls() if parts.scheme == "https" else None
         self._port = parts.port or (443 if self._tls else 80)
         self._config = config
+        self.idle_s = config.pool_idle_s
         self._all = connections
         self._idle: list[Connection] = []
         self._loop = asyncio.get_running_loop()
@@ -76,7 +84,7 @@ class _Pool:
 
     def take(self) -> Connection | None:
         """An idle connection that the engine has not closed and will not soon."""
-        oldest = self.now() - self._config.pool_idle_s
+        oldest = self.now() - self.idle_s
         while self._idle:
             connection = self._idle.pop()
             if not connection.lost and connection.idle_since > oldest:
@@ -135,7 +143,7 @@ class _Pool:
 
     def sweep(self) -> None:
         """Close what has idled too long."""
-        oldest = self.now() - self._config.pool_idle_s
+        oldest = self.now() - self.idle_s
         stale = [c for c in self._idle if c.lost or c.idle_since <= oldest]
         self._idle = [c for c in self._idle if c not in stale]
         for connection in stale:
@@ -202,6 +210,10 @@ class Upstream:
         except TimeoutError:
             raise EngineFault("timeout", f"{path} was not answered within {timeout_s:g} s") from None
 
+    def keeps(self, base: str, engine_s: float) -> None:
+        """The engine there closes a connection that idles for so many seconds."""
+        self._pool(base).idle_s = idle_s(self._config.pool_idle_s, engine_s)
+
     def forget(self, base: str) -> None:
         """A worker was taken out: its idle connections go."""
         pool = self._pools.pop(base, None)
@@ -224,9 +236,7 @@ class Upstream:
         again: Callable[[], bool] = lambda: True,
     ) -> Response:
         """timeouts: seconds to the first byte of the body, and between two bytes."""
-        pool = self._pools.get(base)
-        if pool is None:
-            pool = self._pools[base] = _Pool(base, self._config, self._open, self._tls)
+        pool = self._pool(base)
         credential = self.secrets.authorization(base)
         if credential is not None:
             lines = b"authorization: %s\r\n%s" % (credential, lines)
@@ -253,6 +263,12 @@ class Upstream:
             pool.drop(connection)
             raise
         return Response(pool, connection, first_by, timeouts[1])
+
+    def _pool(self, base: str) -> _Pool:
+        pool = self._pools.get(base)
+        if pool is None:
+            pool = self._pools[base] = _Pool(base, self._config, self._open, self._tls)
+        return pool
 
     async def _tick(self) -> None:
         """One clock for all: fails those who waited too long, closes what idled too long."""

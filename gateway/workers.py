@@ -130,7 +130,8 @@ class Workers:
         return worker
 
     def introduce(self, worker: Worker, info: EngineInfo, models: tuple[str, ...], now: float) -> None:
-        """The engine said what it is: (re-)register it with the router of its base model."""
+        """The engine came up and said what it is: (re-)register it with the router of its base model."""
+        self.breakers.renew(worker.id)
         worker.info, worker.models = info, models
         if info.cache_report is not None:
             worker.cache_report = info.cache_report
@@ -169,7 +170,6 @@ class Workers:
         worker.continuity = Continuity()
         worker.unspoken.clear()  # another version may come up
         self.models.forget(worker.id)
-        self.breakers.renew(worker.id)
         self.set_state(worker, State.DOWN)
 
     def set_state(self, worker: Worker, state: State) -> None:

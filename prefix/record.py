@@ -10,7 +10,8 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     (unknown is not zero). `input_tokens` includes cached ones. `stable_tokens`: of the prompt, an
     estimate of what requests of its route share. `hoist_saved_tokens`: what moving volatile spans out
     of the system text saves, or would save where it is only reported. `limit`: which limit of its
-    customer refused it. `trace_id`, `span_id`: of the client's traceparent. Labels are raw, not yet bounded.
+    customer refused it. `trace_id`, `span_id`: of the client's traceparent. `queued_s`: of `duration_s`,
+    in the gateway's queue, which is not in `overhead_s`. Labels are raw, not yet bounded.
     """
 
     request_id: str
@@ -45,3 +46,4 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     client_request_id: str | None = None
     trace_id: str | None = None
     span_id: str | None = None
+    queued_s: float = 0.0

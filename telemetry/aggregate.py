@@ -76,6 +76,7 @@ class Aggregate:
         self._duration = Histogram(catalog.REQUEST_DURATION)
         self._models = Models(catalog.TTFT)
         self._overhead = Histogram(catalog.OVERHEAD)
+        self._queue = Histogram(catalog.QUEUE_DURATION)
 
     def record(self, record: RequestRecord) -> None:
         """Counts one finished request."""
@@ -94,7 +95,7 @@ class Aggregate:
         """Every counter and histogram of the catalog as it is now, those without points too; for any thread."""
         plain = (
             *(self._requests, self._rate_limited, self._retries, self._rewrites, self._hoist_saved, self._decisions),
-            *(self._http_duration, self._duration, self._overhead),
+            *(self._http_duration, self._duration, self._overhead, self._queue),
         )
         with self._lock:
             tokens = (
@@ -155,6 +156,8 @@ class Aggregate:
         path, status = labels.paths[record.path], labels.statuses[str(record.status)]
         self._http_duration[path, status, error].observe(record.duration_s)
         self._overhead[route,].observe(record.overhead_s)
+        if record.queued_s:
+            self._queue[route,].observe(record.queued_s)
         operation = _OPERATIONS.get(record.path)
         if operation is not None:
             self._observe_model(record, (operation, labels.models[record.model], route), error)

@@ -87,8 +87,15 @@ TOKEN_USAGE: Final = Metric("gen_ai.client.token.usage", "histogram", "{token}",
     _TOKENS)
 OVERHEAD: Final = Metric("prefixgate.overhead.duration", "histogram", "s", ("route",), 100,
     "Time the gateway itself added to a request.", "Gateway overhead", _OVERHEAD_SECONDS)
+QUEUE_DURATION: Final = Metric("prefixgate.queue.duration", "histogram", "s", ("route",), 100,
+    "Time in the gateway's queue of the requests that waited and were served.", "Queue", _TTFT_SECONDS)
+QUEUED: Final = Metric("prefixgate.queue.requests", "gauge", "{request}", ("gen_ai.request.model",), 200,
+    "Requests waiting in the gateway because no worker can take them. Those refused count as error.type "
+    "`overloaded` in prefixgate.requests.", "Queue")
 WORKER_UP: Final = Metric("prefixgate.worker.up", "gauge", "1", ("worker",), 1000,
     "1 while the worker answers its health check, else 0.", "Workers")
+WORKER_BREAKER: Final = Metric("prefixgate.worker.breaker_open", "gauge", "1", ("worker",), 1000,
+    "1 while the worker gets no requests because it fails them, 0.5 while it gets one at a time, else 0.", "Workers")
 WORKER_RUNNING: Final = Metric("prefixgate.worker.running_requests", "gauge", "{request}", ("worker",), 1000,
     "Requests in the engine's running batch, as the engine reports.", "Load by worker")
 WORKER_QUEUED: Final = Metric("prefixgate.worker.queued_requests", "gauge", "{request}", ("worker",), 1000,
@@ -104,8 +111,8 @@ INDEX_BLOCKS: Final = Metric("prefixgate.prefix.tree_blocks", "gauge", "{block}"
 CATALOG: Final = (
     *(INPUT_TOKENS, CACHED_TOKENS, EXPECTED_CACHED_TOKENS, UNREPORTED_INPUT_TOKENS, STABLE_TOKENS, OUTPUT_TOKENS),
     *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
-    *(HTTP_DURATION, REQUEST_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD),
-    *(WORKER_UP, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
+    *(HTTP_DURATION, REQUEST_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD, QUEUE_DURATION),
+    *(QUEUED, WORKER_UP, WORKER_BREAKER, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
 )
 
 _SUFFIXES: Final = {"s": "_seconds"}

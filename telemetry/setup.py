@@ -11,7 +11,7 @@ Temporality is always cumulative: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERE
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from threading import Lock
 from typing import Final, cast
@@ -104,18 +104,20 @@ def create_exporters(
     aggregate: Aggregate,
     gauges: Callable[[], Sequence[WorkerGauges]],
     *,
+    queued: Callable[[], Mapping[str, int]] = dict,
     otlp_endpoint: str | None = None,
     version: str = "",
 ) -> Exporters:
     """Exporters over an aggregate and the workers' gauges.
 
     otlp_endpoint: base URL of a collector (http://host:4318); by default what the OTEL_EXPORTER_OTLP_* variables
-    say, and no push without them. `gauges` must not iterate over a container that another thread changes: the
-    push thread calls it too. Raises ConfigError when an endpoint is given but its exporter is not installed.
+    say, and no push without them. queued: requests in the gateway's queue by model. It and `gauges` must not iterate
+    over a container that another thread changes: the push thread calls them too. Raises ConfigError when an endpoint
+    is given but its exporter is not installed.
     """
 
     def read() -> Sequence[Family]:
-        return (*aggregate.snapshot(), *worker_gauges.families(gauges()))
+        return (*aggregate.snapshot(), *worker_gauges.families(gauges(), queued()))
 
     return Exporters(read, version=version, otlp=_otlp_exporter(otlp_endpoint))
 

@@ -9,7 +9,7 @@ import asyncio
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self, cast
 
 import msgspec
 
@@ -49,8 +49,7 @@ class Connection(asyncio.Protocol):
         self.closed = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's are not its subclasses
         self._engine.connections.append(self)
 
     def data_received(self, data: bytes) -> None:

@@ -54,7 +54,7 @@ async def test_models_are_shown_to_customers_only() -> None:
 
 async def test_a_failure_of_ours_has_the_shape_of_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """What nobody foresaw is 500 with a code, no detail of it goes out, and the server's log has it."""
-    monkeypatch.setattr("gateway.admin.describe", lambda worker: 1 / 0)
+    monkeypatch.setattr("gateway.admin.describe", lambda *_: 1 / 0)
     async with FakeEngine() as engine, running(engine) as gateway, gateway.http.get("/workers") as response:
         body = await response.read()
         assert response.status == 500

@@ -173,6 +173,26 @@ async def test_engines_that_cannot_be_used(path: str, answer: tuple[int, bytes],
             await seen(lambda: worker.state is State.UP)
 
 
+@pytest.mark.parametrize("role", ["prefill", "decode"])
+async def test_an_engine_of_a_disaggregated_pair(role: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Refused, with what to do, in GET /workers and in the log; "null" is SGLang's word for an ordinary one."""
+    async with FakeEngine(OK) as engine:
+        ordinary = msgspec.json.decode(engine.pages["/server_info"][1])
+        engine.pages["/server_info"] = (200, msgspec.json.encode(ordinary | {"disaggregation_mode": role}))
+        async with running(engine, wait=False) as gateway:
+            (worker,) = gateway.workers
+            await seen(lambda: worker.state is State.DOWN)
+            async with gateway.http.get("/workers") as response:
+                (row,) = (await response.json())["workers"]
+            assert f"a {role} engine" in row["last_error"]
+            assert "the pair's router" in row["last_error"]
+            assert any(
+                record.levelname == "WARNING" and row["last_error"] in record.message for record in caplog.records
+            )
+            engine.pages["/server_info"] = (200, msgspec.json.encode(ordinary | {"disaggregation_mode": "null"}))
+            await seen(lambda: worker.state is State.UP)
+
+
 async def test_an_engine_without_a_model() -> None:
     """There is nothing to ask it for."""
     async with FakeEngine(OK) as engine:

@@ -65,6 +65,15 @@ def test_a_full_queue_makes_room_for_who_has_less() -> None:
     assert len(queue) == 4
 
 
+def test_what_does_not_fit_waits_and_holds_up_its_own_line_only() -> None:
+    """The first of a customer's line is skipped, not what is behind it taken; later it is served in its order."""
+    queue = filled({"a": [1, 1], "b": [1, 100_000]})
+    assert queue.pop(lambda entry: entry != "a0") == "b0"
+    assert queue.pop(lambda entry: entry != "a0") == "b1"
+    assert queue.pop(lambda entry: entry != "a0") is None
+    assert emptied(queue) == ["a0", "a1"]
+
+
 def test_taking_out() -> None:
     """Who leaves is not served; leaving twice, or from nowhere, is fine; draining leaves nothing."""
     queue = filled({"a": [1, 1, 1], "b": [1]})

@@ -1,11 +1,14 @@
 """gateway.proxy: an engine that fails before its first byte is replaced unseen; a request is never passed around."""
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
 
+from engine_adapter.engine import EngineLoad
+from gateway.retry import BURST, FLOOR_PER_S, SHARE
 from tests.cases import case
 from tests.gateway.fake_engine import EVENTS_HEAD, Answer, Connection, FakeEngine, raw, whole, whole_bytes
 from tests.gateway.running import CHAT, GENERATE, Running, chat, error_of, running, sums
@@ -118,6 +121,84 @@ async def test_the_last_engines_answer_passes(status: int) -> None:
             assert response.headers["retry-after"] == "9"
             assert (here.asked, here.visited) == (asked, asked)
             assert (await here.gateway.last_record()).retries == asked - 1
+
+
+BUSY = whole(b"slow down", 429, ["retry-after: 7"])
+
+
+async def test_429_goes_to_one_other_worker() -> None:
+    """One more is asked, whatever max_attempts says; when it says 429 too, its answer and Retry-After pass."""
+    for answers, status, asked in (((BUSY, whole(OK)), 200, 2), ((BUSY,), 429, 2)):
+        async with fleet(3, *answers, max_attempts=10) as here:
+            async with here.gateway.post(CHAT, chat()) as response:
+                assert response.status == status
+                assert response.headers.get("retry-after") == (None if status == 200 else "7")
+            assert (here.asked, here.visited) == (asked, asked)
+            assert all(
+                here.gateway.app.workers.breakers.state(worker.id) == "closed" for worker in here.gateway.workers
+            )
+
+
+async def test_429_passes_when_no_other_worker_has_room() -> None:
+    """A worker that reports waiting requests would say the same; one that reports nothing is tried."""
+    async with fleet(2, BUSY) as here:
+        for worker in here.gateway.workers:
+            worker.load = EngineLoad(5, 1, None, None, None)
+        assert (await here.gateway.ask(CHAT, chat()))[0] == 429
+        assert here.asked == 1
+
+
+async def test_the_retry_budget() -> None:
+    """When all requests fail for long, most get the first engine's fault, and some another try."""
+    async with fleet(2, whole(b"bad", 503), breaker_failures=1000) as here:
+        for _ in range(60):
+            assert (await here.gateway.ask(CHAT, chat()))[0] == 503
+        assert 60 + BURST <= here.asked <= 60 + BURST + 60 * SHARE + 10 * FLOOR_PER_S
+
+
+async def test_the_retry_budget_holds_for_kept_connections_too() -> None:
+    """An engine that closes every kept connection is not asked twice for ever."""
+    async with fleet(1, raw(whole_bytes(OK), then="close")) as here:
+        here.gateway.app.proxy._budget._tokens = 0.0
+        here.engines[0].answers = [whole(OK), raw(then="reset"), whole(OK)]
+        assert (await here.gateway.ask(CHAT, chat()))[0] == 200
+        status, body = await here.gateway.ask(CHAT, chat())
+        assert (status, error_of(body)["code"]) == (502, "engine_disconnected")
+        assert here.asked == 2
+
+
+async def test_case_44_the_breaker() -> None:
+    """A worker that fails gets nothing for a while, then one request, then everything; 4xx change nothing."""
+    async with fleet(2, whole(OK), breaker_failures=3, breaker_open_s=60.0, max_attempts=1) as here:
+        breakers = here.gateway.app.workers.breakers
+        bad, good = here.engines
+        worker = here.gateway.workers[0]
+        bad.answers = [whole(b"", status) for status in (400, 500, 422, 500, 413, 500)] + [whole(OK)]
+        good.answers = [whole(OK)]
+        while breakers.state(worker.id) != "open":
+            await here.gateway.ask(CHAT, chat())
+        assert len(bad.received) == 6
+        async with here.gateway.http.get("/workers") as response:
+            assert [row["breaker"] for row in (await response.json())["workers"]] == ["open", "closed"]
+        assert sums(await here.gateway.metrics(), "prefixgate_worker_breaker_open") == 1
+        for _ in range(10):
+            assert (await here.gateway.ask(CHAT, chat()))[0] == 200
+        assert len(bad.received) == 6
+        here.gateway.app.proxy.dispatch._now = lambda: time.monotonic() + 60.0
+        while len(bad.received) == 6:
+            assert (await here.gateway.ask(CHAT, chat()))[0] == 200
+        assert breakers.state(worker.id) == "closed"
+
+
+async def test_a_worker_is_open_but_there_is_no_other() -> None:
+    """It is asked all the same: a client whose requests break the only engine does not shut it for the others."""
+    async with fleet(1, *[whole(b"", 500)] * 4, whole(OK), breaker_failures=3, breaker_open_s=60.0) as here:
+        for _ in range(4):
+            assert (await here.gateway.ask(CHAT, chat()))[0] == 500
+        assert here.gateway.app.workers.breakers.state(here.gateway.workers[0].id) == "open"
+        for _ in range(3):
+            assert (await here.gateway.ask(CHAT, chat()))[0] == 200
+        assert here.gateway.app.workers.breakers.state(here.gateway.workers[0].id) == "closed"
 
 
 @pytest.mark.parametrize("path", [CHAT, GENERATE])

@@ -100,7 +100,7 @@ async def test_it_says_what_it_found_and_sigterm_drains() -> None:
             rf"  127\.0\.0\.1:{engine.port}  up  sglang 0\.5\.23  m  KV 300,000 tokens  page 16", lines[0]
         )
         assert lines[1].startswith(f"  127.0.0.1:{gone.port}  down: ")
-        assert "--enable-cache-report" in await served.log("WARNING")
+        assert "WARNING" in await served.log("--enable-cache-report")
         async with http.post(served.url + CHAT, json=chat(max_tokens=400, stream=True)) as response:
             await response.content.readany()
             served.process.send_signal(signal.SIGTERM)

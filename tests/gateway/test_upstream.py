@@ -10,7 +10,8 @@ import pytest
 
 from gateway.config import Config
 from gateway.http1 import EngineFault, FaultKind
-from gateway.upstream import Response, Upstream
+from gateway.upstream import Response, Upstream, idle_s
+from tests.cases import case
 from tests.gateway.fake_engine import END, EVENTS_HEAD, Answer, FakeEngine, chunk, raw, whole, whole_bytes
 from tests.gateway.running import until
 
@@ -103,6 +104,22 @@ async def test_faults_before_the_head(kind: FaultKind) -> None:
         await engine.received[-1].connection.closed.wait()
 
 
+async def test_a_long_prefill_after_the_headers() -> None:
+    """Until the body's first byte the first byte's limit holds; the limit between two bytes is another one."""
+
+    async def answer(connection: Any) -> None:
+        await connection.send(EVENTS_HEAD)
+        await asyncio.sleep(0.3)
+        await connection.send(chunk(b"abc"))
+
+    async with FakeEngine(answer) as engine, upstream(first_byte_timeout_s=10, read_timeout_s=0.1) as client:
+        response = await client.post(engine.url, PATH, [], b"")
+        assert await response.read() == b"abc"
+        with pytest.raises(EngineFault, match="in time"):
+            await response.read()
+        response.close()
+
+
 @pytest.mark.parametrize("kind", FAULTS)
 async def test_faults_in_the_body(kind: FaultKind) -> None:
     """What came before is read first, then the fault."""
@@ -118,19 +135,42 @@ async def test_faults_in_the_body(kind: FaultKind) -> None:
         await engine.received[-1].connection.closed.wait()
 
 
+def names(monkeypatch: pytest.MonkeyPatch, **known: list[str]) -> None:
+    """From now on these names have these addresses."""
+    loop = asyncio.get_running_loop()
+    resolve = loop.getaddrinfo
+
+    async def getaddrinfo(host: str, port: int, **more: Any) -> Any:
+        if host not in known:
+            return await resolve(host, port, **more)
+        return [(0, socket.SOCK_STREAM, 6, "", (address, port)) for address in known[host]]
+
+    monkeypatch.setattr(loop, "getaddrinfo", getaddrinfo)
+
+
+async def test_a_name_with_several_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`localhost` of a machine with IPv6 and an engine on IPv4 only: the next address is tried."""
+    async with FakeEngine(whole(b"abc")) as engine, upstream() as client:
+        names(monkeypatch, **{"both.test": ["::1", "127.0.0.1"]})
+        response = await client.post(engine.url.replace("127.0.0.1", "both.test"), PATH, [], b"")
+        assert await read_all(response) == b"abc"
+
+
 @pytest.mark.parametrize(
     ("url", "kind"),
     [
         ("http://127.0.0.1:{port}", "refused"),
+        ("http://both.test:{port}", "refused"),
         ("http://name.invalid:1", "unreachable"),
         ("https://{here}", "unreachable"),
     ],
 )
-async def test_nobody_there(url: str, kind: str) -> None:
-    """A closed port, a name that does not exist, TLS where there is none."""
+async def test_nobody_there(url: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A closed port, at one address or at all of a name's, a name that does not exist, TLS where there is none."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         async with FakeEngine() as engine, upstream(connect_timeout_s=0.5) as client:
+            names(monkeypatch, **{"both.test": ["::1", "127.0.0.1"]})
             here = url.format(port=taken.getsockname()[1], here=f"127.0.0.1:{engine.port}")
             with pytest.raises(EngineFault) as caught:
                 await client.post(here, PATH, [], b"")
@@ -176,6 +216,23 @@ async def test_a_removed_engine_keeps_no_connections() -> None:
         client.forget(engine.url)
         await engine.connections[0].closed.wait()
         client.forget("http://nobody")
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_case_54_idle_time_is_below_the_engines(number: int) -> None:
+    """A safe setting is kept; one that is not is made so."""
+    row = case(54)["input"]["cases"][number]
+    ours = idle_s(row["pool_idle_s"], row["engine_keep_alive_s"])
+    assert ours < row["engine_keep_alive_s"]
+    assert (ours == row["pool_idle_s"]) is case(54)["expected"]["safe"][number]
+
+
+async def test_connections_go_before_an_engine_with_a_short_keep_alive_closes_them() -> None:
+    """What is known of the engine counts more than the setting."""
+    async with FakeEngine(whole(b"abc")) as engine, upstream(pool_idle_s=60) as client:
+        client.keeps(engine.url, 0.01)
+        await post(client, engine)
+        await engine.connections[0].closed.wait()
 
 
 async def test_idle_connections_go() -> None:
