@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Self, TextIO
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -40,7 +40,10 @@ class AccessLog:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         if self._path is not None:
-            self._open(self._path).close()
+            try:
+                self._path.open("a").close()
+            except OSError as error:
+                raise ConfigError(f"access_log: {self._path}: {error.strerror}") from None
 
     def __enter__(self) -> Self:
         if self._on:
@@ -63,14 +66,16 @@ class AccessLog:
             self._dropped += 1
 
     def _run(self) -> None:
-        ended = False
+        ended, complaint = False, ""
         while not ended:
             ended = self._ended.wait(_EVERY_S)
             if self._waiting or self._dropped:
                 try:
                     self._flush()
-                except (OSError, ConfigError) as error:
-                    _log.error("access log: %s", error)
+                except OSError as error:
+                    if str(error) != complaint:
+                        complaint = str(error)
+                        _log.error("access log: %s: lines are lost", complaint)
 
     def _flush(self) -> None:
         lines: list[bytes] = []
@@ -84,15 +89,8 @@ class AccessLog:
             sys.stdout.write(text)
             sys.stdout.flush()
         else:
-            with self._open(self._path) as file:
+            with self._path.open("a", encoding="utf-8") as file:
                 file.write(text)
-
-    @staticmethod
-    def _open(path: Path) -> TextIO:
-        try:
-            return path.open("a", encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"access_log: {path}: {error.strerror}") from None
 
 
 def line(record: RequestRecord) -> bytes:

@@ -6,7 +6,6 @@ namespaces hold inside the customer's, and none of its choosing is another's. Fi
 "ab" + "c" is not "a" + "bc"). HMAC: RFC 2104.
 """
 
-import hashlib
 import hmac
 import json
 from typing import Any
@@ -25,7 +24,7 @@ class Isolation:
     __slots__ = ("_key",)
 
     def __init__(self, secret: bytes) -> None:
-        self._key = hmac.new(secret, b"prefixgate cache isolation", hashlib.sha256).digest()
+        self._key = hmac.digest(secret, b"prefixgate cache isolation", "sha256")
 
     def salt(self, customer: str, client: Any) -> Salt:
         """The salt of a request. client: the value of its own `cache_salt`, None when it sent none.
@@ -41,4 +40,4 @@ class Isolation:
             message = f"/{CLIENT_SALT} must be a string or an array of strings"
             raise BodyError("invalid_type", message, pointer=f"/{CLIENT_SALT}")
         fields = json.dumps([customer, client or None]).encode()
-        return hmac.new(self._key, fields, hashlib.sha256).hexdigest()[:_DIGITS]
+        return hmac.digest(self._key, fields, "sha256").hex()[:_DIGITS]

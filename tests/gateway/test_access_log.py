@@ -1,6 +1,7 @@
 """gateway.access_log: one JSON line a request, joined to traces, bounded, and without anybody waiting for it."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,25 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     """Known at start, in one line."""
     with pytest.raises(ConfigError, match=r"access_log: .*No such file"):
         AccessLog(str(tmp_path / "no" / "such" / "log"))
+
+
+def test_a_disk_that_fails_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests go on; the process log says it, once for each trouble."""
+    monkeypatch.setattr(access_log, "_EVERY_S", 0.001)
+    path = tmp_path / "there" / "log"
+    path.parent.mkdir()
+    log = AccessLog(str(path))
+    path.unlink()
+    path.parent.rmdir()
+    with log:
+        for _ in range(5):
+            log.write(record())
+            while log._waiting:
+                time.sleep(0.001)
+    (complaint,) = (each.getMessage() for each in caplog.records)
+    assert complaint == f"access log: [Errno 2] No such file or directory: '{path}': lines are lost"
 
 
 def test_a_line_is_a_line() -> None:

@@ -2,7 +2,8 @@
 
 The attack: of ten prompts A sends five, then B sends all ten, one after the other in an order that nobody knows, and
 looks at the time to the first token and at `cached_tokens`. The area under the ROC curve (AUC) is the chance that B
-tells a prompt that A sent from one that it did not: 0.5 knows nothing, 0 and 1 know everything.
+tells a prompt that A sent from one that it did not: 0.5 knows nothing, 0 and 1 know everything. B compares within a
+round, so that a machine that is now busy and now idle hides nothing from it.
 """
 
 import asyncio
@@ -25,29 +26,35 @@ from tests.integration.engines import TINY, Engines
 
 pytestmark = pytest.mark.engines
 
-ROUNDS = {False: 20, True: 24}
-"""Of ten trials, without and with isolation. Where nothing differs, the AUC of 240 is within 0.5 +- 0.1 but for 7 in
+ROUNDS = {False: 20, True: 26}
+"""Of ten trials, without and with isolation. Where nothing differs, the AUC of 260 is within 0.5 +- 0.1 but for 5 in
 1,000 runs."""
 TOLD = 10
-PROMPT_BYTES = 5_000
-SLOW = replace(TINY, kv_tokens=65536, extra=("--chunked-prefill-size", "512"))
+PROMPT_BYTES = 2_900
+SLOW = replace(TINY, kv_tokens=65536, extra=("--chunked-prefill-size", "256"))
 """A model this small computes a prompt in no time: in chunks it takes as long, beside everything else, as on a real
 one. There is room for all of a round."""
 SECRET = {ISOLATION_SECRET: "a secret that every replica knows"}
 
 
 class Trial(NamedTuple):
-    """What B saw. sent: whether A had sent the prompt."""
+    """What B saw, in which round. sent: whether A had sent the prompt."""
 
+    nth: int
     sent: bool
     ttft_s: float
     cached: int
 
 
-def auc(hits: Sequence[float], misses: Sequence[float]) -> float:
-    """The chance that a hit is faster than a miss (Mann-Whitney)."""
-    wins = sum((hit < miss) + (hit == miss) / 2 for hit in hits for miss in misses)
-    return wins / (len(hits) * len(misses))
+def auc(trials: Sequence[Trial]) -> float:
+    """The chance that a prompt that A sent is answered sooner than one of its round that A did not (Mann-Whitney)."""
+    pairs = [
+        (hit.ttft_s < miss.ttft_s) + (hit.ttft_s == miss.ttft_s) / 2
+        for hit in trials
+        for miss in trials
+        if hit.nth == miss.nth and hit.sent and not miss.sent
+    ]
+    return sum(pairs) / len(pairs)
 
 
 async def ask(gateway: Running, key: str, prompt: str) -> tuple[float, int, int]:
@@ -84,13 +91,8 @@ async def attack(gateway: Running, keys: Sequence[str], rounds: int, seed: str) 
         await asyncio.gather(*(ask(gateway, keys[0], prompt) for prompt in sent))
         for prompt in prompts:
             ttft, cached, _ = await ask(gateway, keys[1], prompt)
-            trials.append(Trial(prompt in sent, ttft, cached))
+            trials.append(Trial(nth, prompt in sent, ttft, cached))
     return trials
-
-
-def seen(trials: Sequence[Trial]) -> float:
-    """AUC on TTFT."""
-    return auc([t.ttft_s for t in trials if t.sent], [t.ttft_s for t in trials if not t.sent])
 
 
 def _span(counts: Collection[int]) -> str:
@@ -116,12 +118,12 @@ async def test_nobody_can_tell_what_another_customer_asked(engines: Engines) -> 
         told = {sent: {t.cached for t in trials if t.sent is sent} for sent in (True, False)}
         medians = {sent: 1000 * median(t.ttft_s for t in trials if t.sent is sent) for sent in (True, False)}
         print(
-            f"\nisolate_cache {isolate}: {len(trials)} trials, {tokens} tokens, AUC on TTFT {seen(trials):.3f}, "
+            f"\nisolate_cache {isolate}: {len(trials)} trials, {tokens} tokens, AUC on TTFT {auc(trials):.3f}, "
             f"median TTFT {medians[True]:.0f} ms when A had sent it, {medians[False]:.0f} ms when not; "
             f"cached_tokens {_span(told[True])} and {_span(told[False])}"
         )
     assert tokens >= 600
-    assert seen(found[False]) >= 0.9
-    assert 0.4 <= seen(found[True]) <= 0.6
+    assert auc(found[False]) >= 0.9
+    assert 0.4 <= auc(found[True]) <= 0.6
     assert len({t.cached for t in found[True]}) == 1
     assert {t.cached for t in found[False] if t.sent}.isdisjoint({t.cached for t in found[False] if not t.sent})
