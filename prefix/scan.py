@@ -22,7 +22,8 @@ _SPACE = re.compile(rb"[ \t\n\r]*")
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _SCALAR = re.compile(rb"[^ \t\n\r,\]}]+")
 _KEY = re.compile(rb'[ \t\n\r]*("[^"\\]*(?:\\.[^"\\]*)*")[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
-_TOKEN = re.compile(rb'[^"\[\]{}]*("[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}])', re.DOTALL)
+_STRETCH = re.compile(rb'(?:[^"\[\]{}]*+"[^"\\]*+(?:\\.[^"\\]*+)*+"){0,64}[^"\[\]{}]*+[\[\]{}]?', re.DOTALL)
+"""Some strings and what is between them, up to and with the next bracket."""
 
 
 class Span(NamedTuple):
@@ -52,8 +53,10 @@ def value_end(raw: bytes, start: int, depth: int = 0) -> int:
         return _end(_SCALAR.match(raw, start), start)
     outside, at = depth, start
     while True:
-        token = _TOKEN.match(raw, at)
-        at = _end(token, at)
+        stretch = _STRETCH.match(raw, at)
+        if stretch is None or stretch.end() == at:
+            raise _malformed(at)
+        at = stretch.end()
         last = raw[at - 1]
         if last in b"[{":
             depth += 1
@@ -117,5 +120,9 @@ def too_deep(offset: int) -> BodyError:
 
 def _end(match: re.Match[bytes] | None, at: int) -> int:
     if match is None:
-        raise BodyError("invalid_json", f"malformed JSON at byte {at}", offset=at)
+        raise _malformed(at)
     return match.end()
+
+
+def _malformed(at: int) -> BodyError:
+    return BodyError("invalid_json", f"malformed JSON at byte {at}", offset=at)
