@@ -32,9 +32,7 @@ def turns_of(body: Body) -> Turns | None:
         messages = body.value("messages")
         if type(messages) is not list:
             raise wrong_type("/messages", "an array of messages", messages)
-        return (
-            _led("messages", "system", messages, body) if "system" in body else Turns("messages", "", messages)
-        )
+        return _led("messages", "system", messages, body) if "system" in body else Turns("messages", "", messages)
     if "input" not in body and "instructions" not in body:
         return None
     given = body.value("input")

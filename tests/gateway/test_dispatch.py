@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 
 from engine_adapter.engine import State
+from gateway.apis import APIS
 from gateway.identity import Caller
+from gateway.incoming import Incoming
 from tests.gateway.fake_engine import Connection, FakeEngine, whole_bytes
 from tests.gateway.running import CHAT, Running, chat, error_of, running, sums, until
 
@@ -186,7 +188,8 @@ async def test_giving_up_in_the_moment_a_place_comes() -> None:
     async with gated(1, queue_size=5) as (gateway, _, _):
         proxy, (worker,) = gateway.app.proxy, gateway.workers
         body = msgspec.json.encode(chat())
-        prepared = proxy._preparer.prepare(CHAT, body, Caller(None, None), {}, gateway.app.config, 0.0)
+        incoming = Incoming("POST", CHAT, b"", [], {}, None, None, None, body)
+        prepared = proxy._preparer.prepare(APIS[CHAT], incoming, Caller(None, None), gateway.app.config, 0.0)
         place = await proxy.dispatch.place(prepared, frozenset())
         waiting = asyncio.ensure_future(proxy.dispatch.place(prepared, frozenset()))
         await until(lambda: queued(gateway) == 1)
