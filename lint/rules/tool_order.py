@@ -20,6 +20,7 @@ RULE = Rule(
     ),
     instead=("Sort them by name. The gateway's level `safe`, its default, does."),
     since="0.1.0",
+    gateway="level: safe",
     checks=(
         uses("shuffled", where=("tools",)),
         losses("tool_order", severity="error"),

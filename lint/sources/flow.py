@@ -70,11 +70,11 @@ class FlowDocument:
     text: str
     flows: tuple[Flow, ...]
 
-    def candidates(self, flow: Flow) -> Iterable[Fix]:
+    def candidates(self, _flow: Flow) -> Iterable[Fix]:
         """Edits that may mend a flow, the best first."""
         return ()
 
-    def reread(self, text: str) -> tuple[Flow, ...] | None:
+    def reread(self, _text: str) -> tuple[Flow, ...] | None:
         """The flows of another text in place of this one; None when it does not parse."""
         return None
 
