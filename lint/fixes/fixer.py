@@ -5,7 +5,7 @@ must still be read. A pass that fails is tried again fix by fix; a fix that fail
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from lint.fixes.edits import apply, compatible
@@ -55,9 +55,14 @@ def _one_pass(
     return [], text, findings
 
 
-def _better(before: Iterable[Finding], after: Iterable[Finding], mended: set[str]) -> bool:
+def _better(before: Sequence[Finding], after: Sequence[Finding], mended: set[str]) -> bool:
+    """Whether no rule has more to say, and those that were mended less: a hint may stay, but not its fix."""
     old, new = _weights(before), _weights(after)
-    return not new - old and all(new[code] < old[code] for code in mended)
+    return not new - old and all((new[c], _fixable(after, c)) < (old[c], _fixable(before, c)) for c in mended)
+
+
+def _fixable(findings: Iterable[Finding], code: str) -> int:
+    return sum(finding.code == code and finding.fix is not None for finding in findings)
 
 
 def _weights(findings: Iterable[Finding]) -> Counter[str]:

@@ -113,9 +113,6 @@ def test_each_file_by_its_own_settings(tmp_path: Path, monkeypatch: pytest.Monke
     assert lint(tmp_path, monkeypatch) == (1, 1)
     file = str(tmp_path / "old" / "prefixgate.toml")
     assert lint(tmp_path, monkeypatch, "--config", file, "--ignore=PC4") == (1, 2)
-        1,
-        2,
-    )
 
 
 @pytest.mark.parametrize(
