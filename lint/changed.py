@@ -79,8 +79,9 @@ def _without_filters() -> list[str]:
 
 def _unquoted(name: str) -> str:
     """git quotes names with odd characters, and ends others that have blanks with a tab."""
+    name = name.rstrip("\t")
     if not name.startswith('"'):
-        return name.rstrip("\t")
+        return name
     inner = name.strip('"').removeprefix("b/")
     return inner.encode("utf-8").decode("unicode_escape").encode("latin-1", "replace").decode("utf-8", "replace")
 

@@ -49,9 +49,10 @@ class Nearest:
         if file is not None:
             settings_of(table, folder, file, str(file))  # a mistake in the file is named as one of the file
         merged = {**table, **self._given}
-        for key in ("per-file-ignores",):
-            if key in table and key in self._given:
-                merged[key] = {**table[key], **self._given[key]}
+        if "baseline" in self._given:
+            merged["baseline"] = str(Path(self._given["baseline"]).absolute())
+        if "per-file-ignores" in table and "per-file-ignores" in self._given:
+            merged["per-file-ignores"] = {**table["per-file-ignores"], **self._given["per-file-ignores"]}
         if "exclude" in table and "exclude" in self._given:
             merged["exclude"] = [*table["exclude"], *self._given["exclude"]]
         return settings_of(merged, folder, file, "command line")

@@ -104,8 +104,7 @@ def _counting(report: Report, settings: Settings, options: Options) -> Report:
     if options.diff_base is not None:
         findings = changed.only_changed(findings, options.diff_base)
     if settings.baseline is not None:
-        folder = Path() if "baseline" in options.given else settings.folder
-        findings = _new(findings, folder / settings.baseline, options.write_baseline)
+        findings = _new(findings, settings.folder / settings.baseline, options.write_baseline)
     elif options.write_baseline:
         raise ConfigError("--write-baseline needs a file: --baseline FILE, or `baseline` in the settings")
     return report._replace(findings=findings)

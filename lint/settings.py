@@ -61,8 +61,9 @@ class Settings(NamedTuple):
         )
 
     def excluded(self, filename: str) -> bool:
-        """A file below a folder that was given is left out."""
-        return any(self._matches(filename, pattern) for pattern in self.exclude)
+        """A file below a folder that was given is left out; the baseline is."""
+        own = self.baseline is not None and Path(filename).absolute() == self.folder / self.baseline
+        return own or any(self._matches(filename, pattern) for pattern in self.exclude)
 
     def _matches(self, filename: str, pattern: str) -> bool:
         path = Path(filename).absolute()
