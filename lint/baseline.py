@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lint.bounded import read_bounded
 from lint.fingerprint import fingerprints, relative
 from lint.rule import Finding
 from prefix.errors import ConfigError
 
 _VERSION = 1
+_LARGEST = 64 << 20
 
 
 class Compared(NamedTuple):
@@ -49,12 +51,12 @@ def write(findings: Sequence[Finding], file: Path) -> None:
 
 
 def _read(file: Path) -> set[str]:
+    if not file.exists():
+        raise ConfigError(f"{file}: there is no such baseline; --write-baseline makes one")
     try:
-        content: Any = json.loads(file.read_text(encoding="utf-8"))
+        content: Any = json.loads(read_bounded(file, _LARGEST))
         if content["version"] != _VERSION:
             raise ConfigError(f"{file}: a baseline of version {content['version']}, {_VERSION} is known")
         return {entry["fingerprint"] for entry in content["findings"]}
-    except OSError as error:
-        raise ConfigError(f"{file}: {error.strerror or error}; --write-baseline makes one") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ConfigError(f"{file}: no baseline; --write-baseline makes one") from None

@@ -7,6 +7,7 @@ string of many lines stands for all of them.
 import io
 import re
 import tokenize
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import Final, NamedTuple
@@ -17,10 +18,12 @@ _YAML: Final = re.compile(r"(?:(?<=\s)|^)#[^\r\n]*", re.MULTILINE)
 
 
 class Comment(NamedTuple):
-    """start, end: in the text. first, last: the rows it stands for. inside: it can end before its line does."""
+    """start, end: in the text. row: it begins in. first, last: the rows it stands for. inside: it can end before its
+    line does."""
 
     start: int
     end: int
+    row: int
     first: int
     last: int
     inside: bool = False
@@ -67,7 +70,7 @@ def _python(text: str) -> Iterator[Comment]:
         if token.type == tokenize.COMMENT:
             row, column = token.start
             at = lines[row - 1] + column
-            yield Comment(at, at + len(token.string), strings.get(row, row), row)
+            yield Comment(at, at + len(token.string), row, strings.get(row, row), row)
 
 
 def _strings(text: str) -> dict[int, int]:
@@ -95,9 +98,10 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
 
 
 def _jinja(text: str) -> Iterator[Comment]:
+    lines = starts(text)
     for match in _JINJA.finditer(text):
-        row = text.count("\n", 0, match.start()) + 1
-        yield Comment(match.start(), match.end(), row, row + match[0].count("\n"), inside=True)
+        row = bisect_right(lines, match.start())
+        yield Comment(match.start(), match.end(), row, row, bisect_right(lines, match.end() - 1), inside=True)
 
 
 class _Scalar(NamedTuple):
@@ -111,14 +115,19 @@ class _Scalar(NamedTuple):
 
 
 def _yaml(text: str) -> Iterator[Comment]:
+    lines = starts(text)
     scalars = _scalars(text)
+    beginnings = [scalar.start for scalar in scalars]
+    widest_last = sorted(scalars, key=lambda scalar: scalar.last - scalar.first)
+    beside = {scalar.first if scalar.block else scalar.last: scalar for scalar in widest_last}
     for match in _YAML.finditer(text):
-        if any(scalar.start <= match.start() < scalar.end for scalar in scalars):
+        before = bisect_right(beginnings, match.start())
+        if before and match.start() < scalars[before - 1].end:
             continue
-        row = len(_LINE_END.findall(text, 0, match.start())) + 1
-        beside = [s for s in scalars if row == (s.first if s.block else s.last)]
-        first, last = min([row, *(s.first for s in beside)]), max([row, *(s.last for s in beside)])
-        yield Comment(match.start(), match.end(), first, last)
+        row = bisect_right(lines, match.start())
+        scalar = beside.get(row)
+        first, last = (min(row, scalar.first), max(row, scalar.last)) if scalar else (row, row)
+        yield Comment(match.start(), match.end(), row, first, last)
 
 
 def _scalars(text: str) -> list[_Scalar]:

@@ -20,13 +20,14 @@ _DIGITS: Final = re.compile(r"\d[\d,.:]*")
 
 def fingerprints(findings: Iterable[Finding], root: Path | None = None) -> list[str]:
     """One per finding, all different. root: what file names are relative to, None is the current folder."""
-    lines: dict[str, list[str]] = {}
+    lines: list[str] = []
+    of: str | None = None
     seen: Counter[str] = Counter()
     found: list[str] = []
     for finding in findings:
-        if finding.filename not in lines:
-            lines[finding.filename] = _lines(finding.filename)
-        what = "\0".join((finding.code, relative(finding.filename, root), _context(finding, lines[finding.filename])))
+        if finding.filename != of:
+            of, lines = finding.filename, _lines(finding.filename)
+        what = "\0".join((finding.code, relative(finding.filename, root), _context(finding, lines)))
         seen[what] += 1
         found.append(hashlib.sha256(f"{what}\0{seen[what]}".encode("utf-8", "surrogatepass")).hexdigest()[:32])
     return found
@@ -36,7 +37,12 @@ def relative(filename: str, root: Path | None = None) -> str:
     """A file's name as seen from a folder, with slashes; a file outside of it keeps its name."""
     base = (root or Path.cwd()).absolute()
     path = Path(os.path.normpath(Path(filename).absolute()))
-    return path.relative_to(base).as_posix() if path.is_relative_to(base) else path.as_posix()
+    return shown(path.relative_to(base).as_posix() if path.is_relative_to(base) else path.as_posix())
+
+
+def shown(filename: str) -> str:
+    """A file's name as text that can be encoded, whatever bytes it is made of."""
+    return filename.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _context(finding: Finding, lines: list[str]) -> str:

@@ -17,6 +17,7 @@ class Nearest:
     isolated: read none."""
 
     def __init__(self, given: Mapping[str, Any], *, file: Path | None = None, isolated: bool = False) -> None:
+        settings_of(given, Path(), None, "command line")  # a mistake is named before anything is merged
         self._given = given
         self._isolated = isolated
         self._fixed = self._read(file) if file is not None else None

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from lint.bounded import read_bounded
 from lint.rule import SEVERITIES, Severity
 from lint.selection import Selection
 from prefix.errors import ConfigError
@@ -25,6 +26,7 @@ FILES: Final = (("prefixgate.toml", ("lint",)), ("pyproject.toml", ("tool", "pre
 """Where settings are looked for in a folder, and in which table."""
 FAIL_ON: Final = (*reversed(SEVERITIES), "never")
 _DEEPEST: Final = 16
+_LARGEST: Final = 1 << 20
 
 
 class Settings(NamedTuple):
@@ -81,8 +83,8 @@ def listed(code: str, name: str, selectors: Iterable[str]) -> bool:
 def table_of(file: Path, path: tuple[str, ...] | None = None, depth: int = 0) -> dict[str, Any] | None:
     """The settings in a file, over those it extends; None when it has none. path: of the table in it."""
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        content = tomllib.loads(read_bounded(file, _LARGEST))
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: {error}") from None
     found: Any = content
     for name in path or dict(FILES).get(file.name, ("lint",)):

@@ -5,19 +5,30 @@ Pattern rules: https://git-scm.com/docs/gitignore
 
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 _SKIPPED: Final = frozenset("node_modules __pycache__ site-packages build dist venv".split())
 _LARGEST_IGNORE: Final = 1 << 20
+_TRAILING: Final = re.compile(r"(?<!\\)[ ]+\Z")
+_ESCAPED: Final = re.compile(r"\\([*?\[])")
+
+
+class Pattern(NamedTuple):
+    """One line of a .gitignore. parts: a glob per folder, "**" for any number of them. takes_back: it undoes an
+    earlier one. folders_only: it is for folders alone."""
+
+    parts: tuple[str, ...]
+    takes_back: bool
+    folders_only: bool
 
 
 class Rules(NamedTuple):
-    """The patterns of one .gitignore. folder: they are relative to it. patterns: with whether each takes back an
-    earlier one, and whether it is for folders alone; the last that matches decides."""
+    """The patterns of one .gitignore; the last that matches decides. folder: they are relative to it."""
 
     folder: Path
-    patterns: tuple[tuple[re.Pattern[str], bool, bool], ...]
+    patterns: tuple[Pattern, ...]
 
 
 def files_below(folder: Path, *, respect_gitignore: bool, unreadable: list[tuple[str, str]]) -> Iterator[Path]:
@@ -35,16 +46,25 @@ def files_below(folder: Path, *, respect_gitignore: bool, unreadable: list[tuple
         rules = (*above, own) if own else above
         below: list[Path] = []
         for entry in entries:
-            if entry.name.startswith(".") or entry.name in _SKIPPED or entry.is_symlink():
+            try:
+                kind = _kind(entry)
+            except OSError as error:
+                unreadable.append((str(entry), error.strerror or str(error)))
                 continue
-            is_folder = entry.is_dir()
-            if ignored(entry, is_folder, rules):
+            if kind is None or ignored(entry, kind == "folder", rules):
                 continue
-            if is_folder:
+            if kind == "folder":
                 below.append(entry)
-            elif entry.is_file():
+            else:
                 yield entry
         waiting += [(entry, rules) for entry in reversed(below)]
+
+
+def _kind(entry: Path) -> Literal["file", "folder"] | None:
+    """None for what is not looked at."""
+    if entry.name.startswith(".") or entry.name in _SKIPPED or entry.is_symlink():
+        return None
+    return "folder" if entry.is_dir() else "file" if entry.is_file() else None
 
 
 def ignores_above(folder: Path) -> tuple[Rules, ...]:
@@ -62,60 +82,47 @@ def ignored(entry: Path, is_folder: bool, rules: tuple[Rules, ...]) -> bool:
     """Whether git would ignore it."""
     path = entry.absolute()
     for own in reversed(rules):
-        inside = path.relative_to(own.folder).as_posix()
-        for pattern, takes_back, folders_only in reversed(own.patterns):
-            if (is_folder or not folders_only) and pattern.fullmatch(inside):
-                return not takes_back
+        parts = path.relative_to(own.folder).parts
+        for pattern in reversed(own.patterns):
+            if (is_folder or not pattern.folders_only) and _matches(pattern.parts, parts):
+                return not pattern.takes_back
     return False
+
+
+def _matches(globs: tuple[str, ...], parts: tuple[str, ...]) -> bool:
+    """Whether the globs match all parts: for each glob in turn, how many of the parts the ones so far can take."""
+    taken = {0}
+    for at, glob in enumerate(globs):
+        if glob == "**":
+            least = min(taken) + (at == len(globs) - 1)
+            taken = set(range(least, len(parts) + 1))
+        else:
+            taken = {end + 1 for end in taken if end < len(parts) and fnmatchcase(parts[end], glob)}
+        if not taken:
+            return False
+    return len(parts) in taken
 
 
 def _rules(folder: Path, name: str = ".gitignore") -> Rules | None:
     file = folder / name
-    if not file.is_file() or file.stat().st_size > _LARGEST_IGNORE:
-        return None
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        if not file.is_file() or file.stat().st_size > _LARGEST_IGNORE:
+            return None
+        lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
         return None
     patterns = tuple(pattern for line in lines if (pattern := _pattern(line)) is not None)
     return Rules(folder.absolute(), patterns) if patterns else None
 
 
-def _pattern(line: str) -> tuple[re.Pattern[str], bool, bool] | None:
-    text = re.sub(r"(?<!\\) +$", "", line)
+def _pattern(line: str) -> Pattern | None:
+    text = _TRAILING.sub("", line.rstrip("\r"))
     if not text or text.startswith("#"):
         return None
     takes_back = text.startswith("!")
-    text = text.removeprefix("!").removeprefix("\\")
+    text = text.removeprefix("!")
     folders_only = text.endswith("/")
     text = text.rstrip("/")
     anchored = "/" in text
-    body = _translated(text.lstrip("/"))
-    try:
-        return re.compile(body if anchored else f"(?:.*/)?{body}", re.DOTALL), takes_back, folders_only
-    except re.error:
-        return None
-
-
-def _translated(glob: str) -> str:
-    out: list[str] = []
-    at = 0
-    while at < len(glob):
-        char = glob[at]
-        close = glob.find("]", at + 2) if char == "[" else -1
-        if glob.startswith("**/", at):
-            out.append("(?:[^/]+/)*")
-            at += 3
-            continue
-        if glob.startswith("/**", at) and at + 3 == len(glob):
-            out.append("/.+")
-            at += 3
-            continue
-        if close > 0:
-            inner = glob[at + 1 : close].replace("\\", "\\\\")
-            out.append(f"[{'^' + inner[1:] if inner[0] == '!' else inner}]")
-            at = close
-        else:
-            out.append({"*": "[^/]*", "?": "[^/]"}.get(char) or re.escape(char))
-        at += 1
-    return "".join(out)
+    parts = [_ESCAPED.sub(r"[\1]", part).replace("\\", "") for part in text.lstrip("/").split("/") if part]
+    return Pattern(tuple(parts if anchored else ["**", *parts]), takes_back, folders_only) if parts else None

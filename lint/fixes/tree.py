@@ -32,6 +32,10 @@ class Lines:
             return byte_column + 1
         return len(line.encode("utf-8", "surrogatepass")[:byte_column].decode("utf-8", "ignore")) + 1
 
+    def byte(self, row: int, column: int) -> int:
+        """The byte offset in a line of a column, from 1 and in code points."""
+        return len(self._line(row)[: column - 1].encode("utf-8", "surrogatepass"))
+
     def offset(self, row: int, byte_column: int) -> int:
         """Code points before a place."""
         return self._starts[row - 1] + self.column(row, byte_column) - 1
@@ -53,16 +57,16 @@ class Tree:
             warnings.simplefilter("ignore", SyntaxWarning)
             self.root = ast.parse(text)
         self._parents: dict[ast.AST, ast.AST] = {}
-        self._at: dict[tuple[int, int], list[ast.expr]] = defaultdict(list)
+        self._at: dict[tuple[int, int], list[ast.expr]] = defaultdict(list)  # by row and byte
         for parent in ast.walk(self.root):
             for child in ast.iter_child_nodes(parent):
                 self._parents[child] = parent
                 if isinstance(child, ast.expr):
-                    self._at[child.lineno, self._lines.column(child.lineno, child.col_offset)].append(child)
+                    self._at[child.lineno, child.col_offset].append(child)
 
     def at(self, row: int, column: int) -> list[ast.expr]:
         """The expressions that begin at a place, the outermost first."""
-        return self._at.get((row, column), [])
+        return self._at.get((row, self._lines.byte(row, column)), [])
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """What a node stands in."""

@@ -1,6 +1,8 @@
 """The text around a finding: read again from the file, one line of it, the place marked below."""
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -26,23 +28,61 @@ class Frame(NamedTuple):
     behind: str
 
 
-def frame(finding: Finding, room: int = 100) -> Frame | None:
-    """What to show of a finding; None when it is no text, or cannot be read again. room: characters for the line."""
-    path = Path(finding.filename)
-    if not path.is_file() or (finding.location is None and finding.pointer is None):
-        return None
+def frames(findings: Sequence[Finding], room: int = 100) -> Iterator[Frame | None]:
+    """What to show of each finding; None when it is no text, or cannot be read again. room: characters for the line.
+
+    Each file is read once, however many findings it has: they come sorted by file.
+    """
+    for filename, group in groupby(findings, lambda finding: finding.filename):
+        found = list(group)
+        path = Path(filename)
+        if not path.is_file():
+            yield from (None for _ in found)
+            continue
+        wanted = {finding.request or 0 for finding in found if finding.pointer is not None}
+        bodies = _bodies(path, wanted) if wanted else {}
+        source = any(f.pointer is None and f.location and f.request is None for f in found)
+        text = _content(path) if source and path.stat().st_size <= _LARGEST else ""
+        lines = [0, *(match.end() for match in _LINE_END.finditer(text))]
+        for finding in found:
+            yield _frame(finding, bodies, text, lines, room)
+
+
+def _frame(finding: Finding, bodies: Mapping[int, Any], text: str, lines: list[int], room: int) -> Frame | None:
     if finding.pointer is not None:
-        text = _text_at(finding)
+        said = _text(value_at(bodies.get(finding.request or 0), finding.pointer))
         start = finding.start
-        return _around(text, start, finding.end or start, room) if text and start is not None else None
-    if finding.location is None or finding.request is not None or path.stat().st_size > _LARGEST:
+        return _around(said, start, finding.end or start, room) if said and start is not None else None
+    if finding.location is None or finding.request is not None or not text:
         return None
-    return _in_source(finding, path.read_bytes().decode("utf-8", "replace").removeprefix("\ufeff"), room)
+    return _in_source(finding, text, lines, room)
 
 
-def _in_source(finding: Finding, text: str, room: int) -> Frame | None:
+def _content(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8", "replace").removeprefix("\ufeff")
+    except OSError:
+        return ""
+
+
+def _bodies(path: Path, wanted: set[int]) -> dict[int, Any]:
+    """The requests with these indices, as far as they are not too far into the log."""
+    found: dict[int, Any] = {}
+    last = max(wanted)
+    try:
+        with path.open("rb") as file:
+            for number, (row, body) in enumerate(requests(str(path), file, Tally())):
+                if number > last or row > _FURTHEST:
+                    break
+                if number in wanted:
+                    found[number] = body
+    except OSError:
+        return {}
+    return found
+
+
+def _in_source(finding: Finding, text: str, lines: list[int], room: int) -> Frame | None:
     assert finding.location is not None
-    lines = [0, *(match.end() for match in _LINE_END.finditer(text))]
     if finding.start is not None:
         return _around(text, finding.start, finding.end or finding.start, room)
     if finding.location.row > len(lines):
@@ -50,17 +90,6 @@ def _in_source(finding: Finding, text: str, room: int) -> Frame | None:
     start = lines[finding.location.row - 1] + finding.location.column - 1
     expression = _EXPRESSION.match(text, start)
     return _around(text, start, expression.end() if expression else start, room)
-
-
-def _text_at(finding: Finding) -> str | None:
-    row = finding.location.row if finding.location else None
-    if row is not None and row > _FURTHEST:
-        return None
-    with Path(finding.filename).open("rb") as file:
-        for number, (_, body) in enumerate(requests(finding.filename, file, Tally())):
-            if finding.request in (None, number):
-                return _text(value_at(body, finding.pointer or ""))
-    return None
 
 
 def _text(value: Any) -> str | None:
@@ -74,7 +103,7 @@ def _around(text: str, start: int, end: int, room: int) -> Frame | None:
     line_end = _LINE_END.search(text, start)
     last = line_end.start() if line_end else len(text)
     begin = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
-    row = len(_LINE_END.findall(text, 0, begin)) + 1
+    row = text.count("\n", 0, begin) + text.count("\r", 0, begin) - text.count("\r\n", 0, begin) + 1
     end = max(start, min(end, last + 1, start + room // 2))
     spare = max(10, room - (end - start))
     first = begin if last - begin <= room else max(begin, start - spare // 2)

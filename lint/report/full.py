@@ -5,6 +5,7 @@ What a rule says of itself stands below the first of its findings only.
 
 import io
 import textwrap
+from itertools import repeat
 from typing import Final
 
 from rich.cells import cell_len
@@ -13,7 +14,8 @@ from rich.text import Text
 
 from lint.linter import Report
 from lint.registry import rules
-from lint.report.frame import Frame, frame
+from lint.report.frame import Frame
+from lint.report.frame import frames as frames_of
 from lint.report.plain import place, summary
 from lint.rule import Finding
 
@@ -48,9 +50,9 @@ def write(report: Report, console: Console, *, frames: bool = True) -> None:
     """Write a report. frames: show the text around each finding, read again from its file."""
     explained: set[str] = set()
     width = min(console.width, _WIDEST)
-    for finding in report.findings:
-        room = max(20, width - 8)
-        _write(finding, console, frame(finding, room) if frames else None, explain=finding.code not in explained)
+    shown = frames_of(report.findings, max(20, width - 8)) if frames else repeat(None)
+    for finding, around in zip(report.findings, shown, strict=False):
+        _write(finding, console, around, explain=finding.code not in explained)
         explained.add(finding.code)
     console.print(summary(report), style="bold", soft_wrap=True)
 

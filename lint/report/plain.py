@@ -3,7 +3,7 @@
 from collections import Counter
 
 from lint.linter import Report
-from lint.rule import Finding, Severity
+from lint.rule import Finding, Severity, visible
 
 
 def concise(report: Report) -> str:
@@ -22,7 +22,8 @@ def statistics(report: Report) -> str:
 def place(finding: Finding) -> str:
     """Where it is, as editors understand it."""
     where = finding.location
-    return finding.filename if where is None else f"{finding.filename}:{where.row}:{where.column}"
+    name = visible(finding.filename)
+    return name if where is None else f"{name}:{where.row}:{where.column}"
 
 
 def summary(report: Report) -> str:

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from lint.fingerprint import shown
 from lint.linter import Report
 
 
@@ -16,4 +17,5 @@ def as_json_lines(report: Report) -> str:
 
 
 def _lines(report: Report) -> list[str]:
-    return [msgspec.json.encode(finding).decode() for finding in report.findings]
+    named = (msgspec.structs.replace(finding, filename=shown(finding.filename)) for finding in report.findings)
+    return [msgspec.json.encode(finding).decode() for finding in named]

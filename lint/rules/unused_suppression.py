@@ -11,12 +11,11 @@ from lint.suppression import Directive, Unused, UnusedSuppressions
 def _find(document: UnusedSuppressions) -> Iterator[Sighting]:
     for unused in document.unused:
         start = unused.directive.start
-        row = len(re.findall(r"\r\n|\r|\n", document.source[:start])) + 1
         column = start - max(document.source.rfind(end, 0, start) for end in "\r\n")
         named = ", ".join(unused.codes) or document.source[start : unused.directive.end]
         yield Sighting(
             message=f"unused suppression: {named}",
-            location=Location(row, column),
+            location=Location(unused.directive.comment.row, column),
             start=start,
             end=unused.directive.end,
             fix=_fix(document.source, unused),

@@ -110,7 +110,7 @@ def test_diff_base(repository: Path) -> None:
     (repository / "app.py").write_text("# moved\n" + text)
     (repository / "odd näme\t.py").write_text(CLOCK)
     found = run(".", "--diff-base", "HEAD").output.splitlines()
-    assert [line.split(":")[0] for line in found] == ["app.py", "odd näme\t.py"]
+    assert [line.split(":")[0] for line in found] == ["app.py", "odd näme\\t.py"]
     assert int(found[0].split(":")[1]) > 14
     git("add", ".")
     git("commit", "-m", "second")

@@ -67,7 +67,7 @@ def read(filename: str, file: BinaryIO) -> Iterator[Document]:
         yield Unreadable(
             filename, f"no UTF-8 at byte {error.start}", Location(raw.count(b"\n", 0, error.start) + 1, 1)
         )
-    except ValueError as error:
+    except (ValueError, LookupError) as error:
         yield Unreadable(filename, f"no Python: {error}", Location(1, 1))
     except (RecursionError, MemoryError):
         yield NotInspected(filename, "nested too deeply to follow")
