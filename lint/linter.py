@@ -17,7 +17,7 @@ from lint.registry import rules, source_of
 from lint.rule import SEVERITIES, Document, Finding, Rule
 from lint.selection import Selection
 from lint.settings import Settings
-from lint.suppression import Commented, Suppressions
+from lint.suppression import suppressions_of
 from lint.walk import files_below
 from prefix.errors import ConfigError
 
@@ -78,7 +78,7 @@ class Linter:
         """The findings in one document, less those that settings or comments keep quiet."""
         settings = self._settings_for(Path(document.filename).parent)
         chosen = settings.selection.rules() if self._chosen is None else self._chosen
-        quiet = Suppressions(document) if isinstance(document, Commented) else None
+        quiet = suppressions_of(document)
         for rule in chosen:
             if settings.per_file_ignores and settings.ignored(document.filename, rule.code, rule.name):
                 continue

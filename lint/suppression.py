@@ -11,11 +11,11 @@ YAML a comment behind `key: |` stands for the whole block. One that suppresses n
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, Protocol, runtime_checkable
+from typing import Final, NamedTuple
 
 from lint.comments import Comment, comments
 from lint.registry import rules
-from lint.rule import Finding
+from lint.rule import Document, Finding
 
 _CODES: Final = r"(?:\s*[:=]\s*(?P<codes>[A-Z]{1,4}\d+(?:(?:\s*,\s*|\s+)[A-Z]{1,4}\d+)*))?"
 _DIRECTIVE: Final = re.compile(
@@ -23,16 +23,6 @@ _DIRECTIVE: Final = re.compile(
 )
 _OPENS: Final = re.compile(r"(?:\{?#[-+]?\s*)")
 _LAST_ROW: Final = 1 << 62
-
-
-@runtime_checkable
-class Commented(Protocol):
-    """A document of source text, in which comments can be written."""
-
-    @property
-    def filename(self) -> str: ...
-    @property
-    def text(self) -> str: ...
 
 
 class Directive(NamedTuple):
@@ -72,9 +62,10 @@ class UnusedSuppressions(NamedTuple):
 class Suppressions:
     """The comments of one document, and which of them were of use."""
 
-    def __init__(self, document: Commented) -> None:
-        self._document = document
-        self._directives = directives(document.filename, document.text)
+    def __init__(self, filename: str, text: str) -> None:
+        self._filename = filename
+        self._text = text
+        self._directives = directives(filename, text)
         self._used: set[tuple[int, str]] = set()
 
     def covers(self, finding: Finding) -> bool:
@@ -97,12 +88,18 @@ class Suppressions:
                 found.append(Unused(directive, idle))
         if not found:
             return None
-        return UnusedSuppressions(self._document.filename, self._document.text, tuple(found))
+        return UnusedSuppressions(self._filename, self._text, tuple(found))
 
 
 def _judged(code: str, applied: set[str]) -> bool:
     """Whether all rules that a code stands for were applied; of one that stands for none it is known already."""
     return code != "PC002" and {known for known in rules() if known.startswith(code)} <= applied
+
+
+def suppressions_of(document: Document) -> Suppressions | None:
+    """Those of a document of source text that has any."""
+    text = getattr(document, "text", None)
+    return Suppressions(document.filename, text) if isinstance(text, str) and _DIRECTIVE.search(text) else None
 
 
 def directives(filename: str, text: str) -> list[Directive]:

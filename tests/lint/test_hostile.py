@@ -238,6 +238,7 @@ def test_a_bomb(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_hundred_thousand_files(folder: Path) -> None:
     """Listed once, in order, in bounded memory."""
     for number in range(100_000):

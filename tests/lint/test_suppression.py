@@ -9,18 +9,12 @@ from lint.registry import rules
 from lint.rule import Location
 from lint.suppression import Suppressions
 
-
-class Source(msgspec.Struct):
-    filename: str
-    text: str
-
-
 (FOUND,) = lint_text(*one(chat(f"Current time: 2026-03-01T10:10:00Z\n{HANDBOOK}")))
 
 
 def quiet(filename: str, text: str, row: int, code: str = "PC101") -> bool:
     finding = msgspec.structs.replace(FOUND, code=code, location=Location(row, 5), request=None)
-    return Suppressions(Source(filename, text)).covers(finding)
+    return Suppressions(filename, text).covers(finding)
 
 
 @pytest.mark.parametrize(
