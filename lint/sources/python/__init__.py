@@ -17,6 +17,7 @@ from lint.documents import NotInspected, Unreadable
 from lint.fixes.move import move_behind
 from lint.fixes.order import sort_iteration, sort_keys
 from lint.fixes.strip import strip_signature
+from lint.fixes.tools import sort_tools
 from lint.fixes.tree import Lines, Tree, tree_of
 from lint.rule import Document, Fix, Location
 from lint.source import Source
@@ -32,6 +33,7 @@ _FIXES: Final[dict[str, Callable[[Tree, int, int], Iterable[Fix]]]] = {
     "json_order": sort_keys,
     "unordered": sort_iteration,
     "signed": strip_signature,
+    "shuffled": sort_tools,
     **dict.fromkeys("clock date id counter state user docs variable".split(), move_behind),
 }
 

@@ -114,6 +114,32 @@ def test_move(before: str, after: str | None) -> None:
     assert fixed(before, "PC101") == after
 
 
+TOOLS = "[{'type': 'function', 'function': {'name': 'b'}}, {'type': 'function', 'function': {'name': 'a'}}]"
+NAMED = "[{'name': 'b', 'input_schema': {}}, {'name': 'a', 'input_schema': {}}]"
+
+
+@pytest.mark.parametrize(
+    ("made", "after"),
+    [
+        (f"tools = {TOOLS}", 'tools.sort(key=lambda tool: tool["function"]["name"])'),
+        (f"tools = {NAMED}", 'tools.sort(key=lambda tool: tool["name"])'),
+        (f"every = {NAMED}\ntools = list(every)", 'tools.sort(key=lambda tool: tool["name"])'),
+        ("tools = registry.tools()", None),
+        (f"tools = {NAMED[:-1]}, other]", None),
+        (f"tools = {NAMED}\ntools = tools + docs", None),
+    ],
+)
+def test_tools(made: str, after: str | None) -> None:
+    """A shuffle becomes a sort by name, where all tools are seen to have one."""
+    lines = "".join(f"    {line}\n" for line in [*made.splitlines(), "random.shuffle(tools)"])
+    call = "    client.chat.completions.create(model='m', messages=[], tools=tools)\n"
+    text = f"import random\n\n\ndef ask(client, docs, other, registry):\n{lines}{call}"
+    found = [finding.fix for finding in lint_text("app.py", text) if finding.code == "PC401" and finding.fix]
+    assert [apply(text, fix.edits) for fix in found] == (
+        [text.replace("random.shuffle(tools)", after)] if after else []
+    )
+
+
 def test_signature() -> None:
     """Cut off at the question mark."""
     line = "text = s3.generate_presigned_url('x') + POLICY"
