@@ -4,15 +4,16 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 import yaml
+from click.testing import CliRunner, Result
 from referencing import Registry, Resource
 
+from gateway.cli import cli
 from lint.sources.examples import app
 
 ROOT = Path(__file__).parents[2]
@@ -51,18 +52,13 @@ def test_schemas(path: Path, name: str) -> None:
     assert [error.message for error in validator.iter_errors(content)] == []
 
 
-def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def shell(command: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Result:
     """Run a command of an example as its reader would, with this checkout's `prefixgate`."""
-    tool = f"{shlex.quote(sys.executable)} -c 'from gateway.cli import main; main()'"
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "GITHUB_BASE_REF": "main"}
-    return subprocess.run(
-        ["sh", "-ec", f'prefixgate() {{ {tool} "$@"; }}\n{command}'],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
+    tool, *arguments = shlex.split(os.path.expandvars(command))
+    assert tool == "prefixgate"
+    return CliRunner().invoke(cli, arguments)
 
 
 @pytest.fixture
@@ -84,38 +80,43 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_github_workflow(repository: Path) -> None:
+def test_github_workflow(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first step writes SARIF of everything and passes; the second fails for the new file, and only for it."""
     steps = [step["run"] for step in load(EXAMPLES / "github-workflow.yml")["jobs"]["lint"]["steps"] if "run" in step]
     everything, changed = [step for step in steps if step.startswith("prefixgate")]
-    assert shell(everything, repository).returncode == 0
+    assert shell(everything, monkeypatch, repository).exit_code == 0
     sarif = json.loads((repository / "prefixgate.sarif").read_text())
     assert len(sarif["runs"][0]["results"]) == 2
-    done = shell(changed, repository)
-    assert done.returncode == 1
+    done = shell(changed, monkeypatch, repository)
+    assert done.exit_code == 1
     assert [line.partition(",")[0] for line in done.stdout.splitlines()] == ["::error file=new.py"]
 
 
-def test_gitlab_job(repository: Path) -> None:
+def test_gitlab_job(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its report is where the job says that it is."""
     job = load(EXAMPLES / "gitlab-ci.yml")["prefixgate"]
-    done = shell("\n".join(job["script"]), repository)
-    assert (done.returncode, done.stderr) == (1, "")
+    done = shell("\n".join(job["script"]), monkeypatch, repository)
+    assert (done.exit_code, done.stderr) == (1, "")
     report = json.loads((repository / job["artifacts"]["reports"]["codequality"]).read_text())
     assert [issue["location"]["path"] for issue in report] == ["new.py", "old.py"]
 
 
-def test_hooks(tmp_path: Path) -> None:
+def test_hooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both take file names behind their entry; the fixing one fails when it has fixed something, then passes."""
     hooks = {hook["id"]: hook for hook in load(ROOT / ".pre-commit-hooks.yaml")}
     (tmp_path / "order.py").write_text(app("POLICY + json.dumps(user)", imports="import json").text)
     (tmp_path / "notes.txt").write_text("no prompt ")
     names = "order.py notes.txt"
-    assert shell(f"{hooks['prefixgate-lint']['entry']} {names}", tmp_path).returncode == 1
-    assert shell(f"{hooks['prefixgate-lint-fix']['entry']} {names}", tmp_path).returncode == 1
+    assert shell(f"{hooks['prefixgate-lint']['entry']} {names}", monkeypatch, tmp_path).exit_code == 1
+    assert shell(f"{hooks['prefixgate-lint-fix']['entry']} {names}", monkeypatch, tmp_path).exit_code == 1
     assert "sort_keys=True" in (tmp_path / "order.py").read_text()
-    assert shell(f"{hooks['prefixgate-lint-fix']['entry']} {names}", tmp_path).returncode == 0
+    assert shell(f"{hooks['prefixgate-lint-fix']['entry']} {names}", monkeypatch, tmp_path).exit_code == 0
     config = load(EXAMPLES / "pre-commit-config.yaml")["repos"][0]["hooks"]
     assert {hook["id"] for hook in config} == set(hooks)
     for hook in config:
-        assert shell(" ".join([hooks[hook["id"]]["entry"], *hook.get("args", []), names]), tmp_path).returncode == 0
+        assert (
+            shell(
+                " ".join([hooks[hook["id"]]["entry"], *hook.get("args", []), names]), monkeypatch, tmp_path
+            ).exit_code
+            == 0
+        )
