@@ -20,7 +20,7 @@ from lint.report.plain import place, summary
 from lint.rule import Finding
 
 _STYLES: Final = {"error": "bold red", "warning": "bold yellow", "info": "bold cyan"}
-_EDGE: Final = "blue"
+_EDGE: Final = "bold blue"
 _WIDEST: Final = 110
 """Longer lines are hard to read."""
 _FIXES: Final = {
@@ -97,7 +97,7 @@ def _write_frame(shown: Frame, console: Console, style: str) -> None:
 def _notes(finding: Finding, *, explain: bool) -> list[tuple[str, str]]:
     rule = rules()[finding.code]
     notes: list[tuple[str, str]] = []
-    if finding.recoverable_tokens:
+    if finding.recoverable_tokens and f"{finding.recoverable_tokens:,}" not in finding.message:
         places = "once" if finding.occurrences == 1 else f"in {finding.occurrences:,} requests"
         notes.append(("lost", f"about {finding.recoverable_tokens:,} tokens, {places}"))
     if explain:
