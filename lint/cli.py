@@ -3,10 +3,12 @@
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import sleep
 from typing import Any, TypeVar
 
 import click
 
+from lint.linter import STDIN
 from lint.nearest import Nearest, inline
 from lint.registry import rules
 from lint.report import TEXT_FORMATS
@@ -14,6 +16,7 @@ from lint.rule import Rule
 from lint.run import Options, run
 from lint.selection import known
 from lint.settings import FAIL_ON, shown
+from lint.watch import EVERY_S, changes, stamps
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _GIVEN = ("select", "ignore", "extend_select", "fixable", "unfixable", "exclude")
@@ -82,7 +85,8 @@ def _list(name: str, text: str) -> Callable[[_F], _F]:
 @click.option("--max-warnings", type=click.IntRange(0), metavar="N", help="Allow so many warnings.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
 @click.option("--stdin-filename", metavar="NAME", help='What "-" is: app.py is Python.  [default: a log]')
-def lint(paths: tuple[str, ...], show_settings: bool, configs: tuple[str, ...], **options: Any) -> None:
+@click.option("--watch", is_flag=True, help="Lint again whenever a file changes.")
+def lint(paths: tuple[str, ...], show_settings: bool, configs: tuple[str, ...], watch: bool, **options: Any) -> None:
     """Find what breaks the prefix cache, in logs of requests, request bodies and source.
 
     PATH is a file, a folder, or - for standard input. Logs are JSONL, gzipped or not, with OpenAI, Anthropic or
@@ -112,8 +116,23 @@ def lint(paths: tuple[str, ...], show_settings: bool, configs: tuple[str, ...], 
         click.echo("\n\n".join(shown(nearest(folder)) for folder in folders))
         return
     fix = options.pop("fix") or options["fix_only"]
-    code = run(Options(paths=paths, given=given, config_file=file, fix=fix, **options))
-    sys.exit(code)
+    chosen = Options(paths=paths, given=given, config_file=file, fix=fix, **options)
+    if watch:
+        _watch(chosen)
+    else:
+        sys.exit(run(chosen))
+
+
+def _watch(options: Options) -> None:
+    if STDIN in options.paths:
+        raise click.UsageError("--watch looks at files and folders, not at standard input")
+    nearest = Nearest(options.given, file=options.config_file, isolated=options.isolated)
+    try:
+        for _ in changes(lambda: stamps(options.paths, nearest), lambda: sleep(EVERY_S)):
+            click.clear()
+            run(options)
+    except KeyboardInterrupt:
+        return
 
 
 @click.command()
