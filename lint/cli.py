@@ -84,6 +84,7 @@ def _list(name: str, text: str) -> Callable[[_F], _F]:
 )
 @click.option("--max-warnings", type=click.IntRange(0), metavar="N", help="Allow so many warnings.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
+@click.option("--hook", is_flag=True, help="For pre-commit: exclude named files too; nothing to lint is no finding.")
 @click.option("--stdin-filename", metavar="NAME", help='What "-" is: app.py is Python.  [default: a log]')
 @click.option("--watch", is_flag=True, help="Lint again whenever a file changes.")
 def lint(paths: tuple[str, ...], show_settings: bool, configs: tuple[str, ...], watch: bool, **options: Any) -> None:

@@ -43,7 +43,8 @@ class Report(NamedTuple):
 class Linter:
     """Judges files by the settings for each. chosen: these rules, whatever the settings select. redact: findings hold
     no text of prompts. stdin: the name of a file that "-" stands for, and its content; None is a log, read as it
-    comes."""
+    comes. hook: the paths were chosen by a program, so named files are excluded like those below folders, and having
+    nothing to look at is no finding."""
 
     def __init__(
         self,
@@ -52,11 +53,13 @@ class Linter:
         *,
         redact: bool = False,
         stdin: tuple[str, BinaryIO] | None = None,
+        hook: bool = False,
     ) -> None:
         self._settings_for = settings_for
         self._chosen = chosen
         self._redact = redact
         self._stdin = stdin
+        self._hook = hook
 
     def paths(self, paths: Sequence[str]) -> Report:
         """Lint files, folders, and standard input for "-". Raises ConfigError for a path that cannot be opened."""
@@ -65,7 +68,7 @@ class Linter:
         for document in self._documents(paths):
             inspected += not isinstance(document, (Unreadable, NotInspected))
             findings += self.judge(document)
-        if not inspected:
+        if not inspected and not self._hook:
             findings += self.judge(NotInspected(" ".join(paths), "nothing was inspected", nothing=True))
         return Report(sorted(findings, key=_order), inspected)
 
@@ -94,7 +97,7 @@ class Linter:
                 yield from _read(*(self._stdin or (_STDIN_NAME, sys.stdin.buffer)))
             elif Path(path).is_dir():
                 yield from self._folder(Path(path))
-            else:
+            elif not (self._hook and self._settings_for(Path(path).parent).excluded(path)):
                 yield from _file(path)
 
     def _folder(self, folder: Path) -> Iterator[Document]:

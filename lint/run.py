@@ -43,6 +43,7 @@ class Options:
     write_baseline: bool = False
     diff_base: str | None = None
     noqa: bool = False
+    hook: bool = False
 
 
 def run(options: Options) -> int:
@@ -53,19 +54,24 @@ def run(options: Options) -> int:
     stdin = _stdin(options)
     opened: BinaryIO = io.BytesIO(stdin[1]) if stdin else sys.stdin.buffer
     named = (options.stdin_filename, opened) if options.stdin_filename else None
-    linter = Linter(nearest, redact=options.redact, stdin=named)
+    fixes = options.fix or options.show_diff
+    if options.redact and (options.show_diff or stdin):
+        raise ConfigError("--redact hides the text that --diff and the fixes of standard input show")
+    linter = Linter(nearest, redact=options.redact and not fixes, stdin=named, hook=options.hook)
     report = linter.paths(options.paths)
     if options.noqa:
         click.echo(add_noqa(report, linter), err=True)
         return 0
     done: list[fixing.Outcome] = []
-    if options.fix or options.show_diff:
+    if fixes:
         done = _fix(report, linter, nearest, options, stdin)
         if options.show_diff:
             return int(any(outcome.changed for outcome in done))
     failed_by_fix = options.exit_non_zero_on_fix and any(outcome.changed for outcome in done)
     if options.fix_only:
         return int(failed_by_fix)
+    if options.redact and fixes:
+        report, done = Linter(nearest, redact=True, hook=options.hook).paths(options.paths), []
     report = _counting(fixing.after(report, done), settings, options)
     _put(_text(report, options), options.output, err=stdin is not None)
     return int((failed_by_fix or _fails(report, settings)) and not options.exit_zero)

@@ -114,9 +114,7 @@ def test_hooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = load(EXAMPLES / "pre-commit-config.yaml")["repos"][0]["hooks"]
     assert {hook["id"] for hook in config} == set(hooks)
     for hook in config:
-        assert (
-            shell(
-                " ".join([hooks[hook["id"]]["entry"], *hook.get("args", []), names]), monkeypatch, tmp_path
-            ).exit_code
-            == 0
-        )
+        entry = hooks[hook["id"]]["entry"]
+        command = " ".join([entry, *hook.get("args", []), names])
+        assert shell(command, monkeypatch, tmp_path).exit_code == 0
+        assert shell(f"{entry} notes.txt", monkeypatch, tmp_path).exit_code == 0

@@ -191,3 +191,20 @@ def test_unknown_encoding(tmp_path: Path) -> None:
     """A file that cannot be decoded is not fixed."""
     assert decoded("a.py", b"# coding: nonsense\n") is None
     assert decoded("a.txt", b"\xff") is None
+
+
+def test_redacted(project: Path) -> None:
+    """Fixing needs the text; the report of what is left shows none of it. A diff would, so it is refused."""
+    result = run(".", "--fix", "--redact", "--output-format", "json")
+    assert '"fix":{' not in result.stdout
+    assert "PC101" in result.stdout
+    assert "sort_keys" in (project / "order.py").read_text()
+    assert "--redact hides" in str(run(".", "--diff", "--redact").exception)
+
+
+def test_as_a_hook(project: Path) -> None:
+    """Named files are excluded by the settings too, and having nothing to look at is no finding."""
+    (project / "prefixgate.toml").write_text('[lint]\nexclude = ["clock.py"]\n')
+    assert run("clock.py").exit_code == 1
+    assert run("clock.py", "--hook").output == "Nothing found; 0 inputs inspected.\n"
+    assert run("order.py", "clock.py", "--hook").exit_code == 1

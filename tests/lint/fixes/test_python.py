@@ -1,10 +1,15 @@
 """lint.fixes.order, move, strip and literals: edits of Python source, in the spellings that people use."""
 
-import pytest
+import ast
 
-from lint.fixes.edits import apply
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lint.fixes.edits import apply, compatible
 from lint.fixes.literals import holes, literals
 from lint.linter import lint_text
+from lint.rule import Edit, Fix
 
 HEAD = """import asyncio, glob, json, os, time, uuid
 from datetime import datetime
@@ -167,3 +172,56 @@ def test_literals(text: str, expected: list[str] | None) -> None:
         assert [text[x.runs[at].start : x.runs[at].end] for x, at in holes(found)] == expected
     elif text[0] in "bn" or text == "f'{a":
         assert found is None
+
+
+_RUNS = st.sampled_from(
+    [
+        "a",
+        " ",
+        ". ",
+        "{{",
+        "}}",
+        "{x}",
+        "{x!r}",
+        "{x:>{w}}",
+        "{x:%H:%M}",
+        "{d[1]}",
+        "{f({1: 2})}",
+        "\\n",
+        "\\\\",
+        ": ",
+        "#",
+    ]
+)
+_LITERALS = st.lists(
+    st.tuples(st.sampled_from(["f", "F", "", "rf"]), st.sampled_from(["'", '"', "'''"]), st.lists(_RUNS))
+)
+
+
+@given(_LITERALS)
+def test_holes_are_those_that_python_sees(parts: list[tuple[str, str, list[str]]]) -> None:
+    """For any literals one behind the other: as many holes as there are formatted values, and the same ones."""
+    text = " ".join(f"{prefix}{quote}{''.join(runs)}{quote}" for prefix, quote, runs in parts)
+    try:
+        tree = ast.parse(f"({text})", mode="eval").body
+    except SyntaxError:
+        return
+    if isinstance(tree, ast.JoinedStr):
+        found = literals(text, 0, len(text))
+        assert found is not None
+        values = [part for part in tree.values if isinstance(part, ast.FormattedValue)]
+        written = [text[x.runs[at].start : x.runs[at].end] for x, at in holes(found)]
+        assert len(written) == len(values)
+        for value, hole in zip(values, written, strict=True):
+            again = next(n for n in ast.walk(ast.parse(f'f"""{hole}"""')) if isinstance(n, ast.FormattedValue))
+            assert ast.dump(again) == ast.dump(value)
+
+
+@given(st.text(max_size=30), st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30), st.text(max_size=3))))
+def test_compatible_edits_touch_nothing_twice(text: str, edits: list[tuple[int, int, str]]) -> None:
+    """Those chosen can be applied in any order, and the text is as much longer as all of them make it."""
+    cut = [Edit(min(a, b, len(text)), min(max(a, b), len(text)), content) for a, b, content in edits]
+    chosen = [fix.edits[0] for fix in compatible([Fix("safe", (edit,)) for edit in cut])]
+    assert bool(chosen) == bool(cut)
+    assert len(apply(text, chosen)) == len(text) + sum(len(e.content) - (e.end - e.start) for e in chosen)
+    assert apply(text, chosen) == apply(text, chosen[::-1])
