@@ -1,5 +1,6 @@
 """Edits of a text: applied from the end, chosen so that no two touch the same place."""
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 
 from lint.rule import Edit, Fix
@@ -18,11 +19,12 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 def compatible(fixes: Iterable[Fix]) -> list[Fix]:
     """The fixes that can be applied together: of two that overlap the one that begins first."""
     chosen: list[Fix] = []
-    taken: list[Edit] = []
+    taken: list[tuple[int, int]] = []
     for fix in sorted(fixes, key=lambda fix: min(map(_place, fix.edits))):
-        if not any(_overlap(edit, other) for edit in fix.edits for other in taken):
+        if not any(_overlaps(_place(edit), taken) for edit in fix.edits):
             chosen.append(fix)
-            taken += fix.edits
+            for edit in fix.edits:
+                insort(taken, _place(edit))
     return chosen
 
 
@@ -44,7 +46,14 @@ def _place(edit: Edit) -> tuple[int, int]:
     return edit.start, edit.end
 
 
-def _overlap(a: Edit, b: Edit) -> bool:
-    if a.start == a.end or b.start == b.end:
-        return a.start <= b.end and b.start <= a.end
-    return a.start < b.end and b.start < a.end
+def _overlaps(edit: tuple[int, int], taken: list[tuple[int, int]]) -> bool:
+    """Whether an edit touches one of those taken, which are in order and touch none of each other."""
+    at = bisect_left(taken, edit)
+    return any(_touch(edit, other) for other in taken[max(0, at - 1) : at + 1])
+
+
+def _touch(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    """Two stretches touch where they overlap; an insertion also at the ends of another edit."""
+    if a[0] == a[1] or b[0] == b[1]:
+        return a[0] <= b[1] and b[0] <= a[1]
+    return a[0] < b[1] and b[0] < a[1]

@@ -5,13 +5,15 @@ must still be read. A pass that fails is tried again fix by fix; a fix that fail
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lint.fixes.edits import apply, compatible
 from lint.rule import SEVERITIES, Edit, Finding
 
 PASSES: Final = 50
+_ALONE: Final = 20
+"""Of a pass that failed, so many fixes are tried alone."""
 Lint = Callable[[str], list[Finding]]
 Wanted = Callable[[Finding], bool]
 
@@ -30,29 +32,26 @@ def fixed(text: str, findings: list[Finding], lint: Lint, wanted: Wanted) -> Fix
     applied: list[Finding] = []
     refused: dict[tuple[Edit, ...], Finding] = {}
     for _ in range(PASSES):
-        fixable = [
-            finding for finding in findings if wanted(finding) and finding.fix and finding.fix.edits not in refused
-        ]
+        fixable = {f.fix.edits: f for f in findings if f.fix and f.fix.edits not in refused and wanted(f)}
         if not fixable:
             break
-        done, text, findings = _one_pass(text, findings, fixable, lint)
-        applied += done
-        if not done:
-            refused |= {finding.fix.edits: finding for finding in fixable if finding.fix}
+        alone = list(fixable.items())[:_ALONE]
+        for tried in (_together(fixable), *({edits: finding} for edits, finding in alone)):
+            new = apply(text, {edit for edits in tried for edit in edits})
+            after = lint(new)
+            if new != text and _better(findings, after, {finding.code for finding in tried.values()}):
+                text, findings = new, after
+                applied += tried.values()
+                break
+        else:
+            refused |= alone
     return Fixed(text, findings, tuple(applied), tuple(refused.values()))
 
 
-def _one_pass(
-    text: str, findings: list[Finding], fixable: list[Finding], lint: Lint
-) -> tuple[list[Finding], str, list[Finding]]:
-    chosen = compatible(finding.fix for finding in fixable if finding.fix)
-    together = [finding for finding in fixable if any(finding.fix is fix for fix in chosen)]
-    for tried in [together, *([finding] for finding in fixable if len(together) > 1 or len(fixable) > 1)]:
-        new = apply(text, {edit for finding in tried if finding.fix for edit in finding.fix.edits})
-        after = lint(new) if new != text else findings
-        if _better(findings, after, {finding.code for finding in tried}):
-            return tried, new, after
-    return [], text, findings
+def _together(fixable: Mapping[tuple[Edit, ...], Finding]) -> dict[tuple[Edit, ...], Finding]:
+    """Those that can be applied in one go."""
+    chosen = compatible(finding.fix for finding in fixable.values() if finding.fix)
+    return {fix.edits: fixable[fix.edits] for fix in chosen}
 
 
 def _better(before: Sequence[Finding], after: Sequence[Finding], mended: set[str]) -> bool:
