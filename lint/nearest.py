@@ -1,6 +1,5 @@
 """The settings for a file: those of the nearest folder above it that has any, under what the command line says."""
 
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -61,6 +60,8 @@ class Nearest:
 
 def inline(text: str) -> dict[str, Any]:
     """`KEY=VALUE` of `--config`, as TOML. Raises ConfigError."""
+    import tomllib
+
     try:
         return tomllib.loads(text)
     except ValueError as error:

@@ -1,23 +1,29 @@
-"""One run of `prefixgate lint`: settings, findings, fixes, what counts, the report, the exit code."""
+"""One run of `prefixgate lint`: settings, findings, fixes, what counts, the report, the exit code.
+
+What only some runs need (fixing, baselines, git) is imported by those.
+"""
+
+from __future__ import annotations
 
 import io
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from lint import baseline, changed, fixing
 from lint.linter import STDIN, Linter, Report
 from lint.nearest import Nearest
-from lint.noqa import add_noqa
 from lint.report import TEXT_FORMATS, statistics
 from lint.rule import Applicability, Finding
 from lint.selection import known
 from lint.settings import Settings
 from prefix.errors import ConfigError
+
+if TYPE_CHECKING:
+    from lint.fixing import Outcome, Stdin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,24 +66,26 @@ def run(options: Options) -> int:
     linter = Linter(nearest, redact=options.redact and not fixes, stdin=named, hook=options.hook)
     report = linter.paths(options.paths)
     if options.noqa:
+        from lint.noqa import add_noqa
+
         click.echo(add_noqa(report, linter), err=True)
         return 0
-    done: list[fixing.Outcome] = []
+    done: list[Outcome] = []
     if fixes:
-        done = _fix(report, linter, nearest, options, stdin)
+        report, done = _fix(report, linter, nearest, options, stdin)
         if options.show_diff:
             return int(any(outcome.changed for outcome in done))
     failed_by_fix = options.exit_non_zero_on_fix and any(outcome.changed for outcome in done)
     if options.fix_only:
         return int(failed_by_fix)
     if options.redact and fixes:
-        report, done = Linter(nearest, redact=True, hook=options.hook).paths(options.paths), []
-    report = _counting(fixing.after(report, done), settings, options)
+        report = Linter(nearest, redact=True, hook=options.hook).paths(options.paths)
+    report = _counting(report, settings, options)
     _put(_text(report, options), options.output, err=stdin is not None)
     return int((failed_by_fix or _fails(report, settings)) and not options.exit_zero)
 
 
-def _stdin(options: Options) -> fixing.Stdin | None:
+def _stdin(options: Options) -> Stdin | None:
     """Standard input that is to be fixed: its name and all of it."""
     if STDIN in options.paths and options.stdin_filename and (options.fix or options.show_diff):
         return options.stdin_filename, sys.stdin.buffer.read()
@@ -85,8 +93,11 @@ def _stdin(options: Options) -> fixing.Stdin | None:
 
 
 def _fix(
-    report: Report, linter: Linter, nearest: Nearest, options: Options, stdin: fixing.Stdin | None
-) -> list[fixing.Outcome]:
+    report: Report, linter: Linter, nearest: Nearest, options: Options, stdin: Stdin | None
+) -> tuple[Report, list[Outcome]]:
+    """Fix, or show how. Returns what is left, and what was done."""
+    from lint import fixing
+
     applicabilities: list[Applicability] = ["safe", "unsafe"] if options.unsafe else ["safe"]
 
     def may_fix(finding: Finding) -> bool:
@@ -101,14 +112,16 @@ def _fix(
             sys.stdout.buffer.write(fixing.piped(done, stdin))
     for line in fixing.summary(done, show=options.show_fixes, written=not options.show_diff):
         click.echo(line, err=True)
-    return done
+    return fixing.after(report, done), done
 
 
 def _counting(report: Report, settings: Settings, options: Options) -> Report:
     """The findings that count: on changed lines, and not in the baseline."""
     findings = report.findings
     if options.diff_base is not None:
-        findings = changed.only_changed(findings, options.diff_base)
+        from lint.changed import only_changed
+
+        findings = only_changed(findings, options.diff_base)
     if settings.baseline is not None:
         findings = _new(findings, settings.folder / settings.baseline, options.write_baseline)
     elif options.write_baseline:
@@ -117,6 +130,8 @@ def _counting(report: Report, settings: Settings, options: Options) -> Report:
 
 
 def _new(findings: list[Finding], file: Path, write: bool) -> list[Finding]:
+    from lint import baseline
+
     if write:
         baseline.write(findings, file)
         click.echo(f"Wrote {len(findings):,} findings to {file}.", err=True)

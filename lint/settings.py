@@ -9,9 +9,7 @@ Each file is judged by the nearest one above it (lint.nearest); it may `extend` 
 key. Patterns are relative to the folder of the file they are in.
 """
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from fnmatch import fnmatch
 from pathlib import Path
 from types import MappingProxyType
@@ -82,6 +80,8 @@ def listed(code: str, name: str, selectors: Iterable[str]) -> bool:
 
 def table_of(file: Path, path: tuple[str, ...] | None = None, depth: int = 0) -> dict[str, Any] | None:
     """The settings in a file, over those it extends; None when it has none. path: of the table in it."""
+    import tomllib
+
     try:
         content = tomllib.loads(read_bounded(file, _LARGEST))
     except (ValueError, RecursionError) as error:
@@ -105,6 +105,8 @@ def settings_of(table: Mapping[str, Any], folder: Path, file: Path | None, where
     for key, value in table.items():
         read = _KEYS.get(key)
         if read is None:
+            from difflib import get_close_matches
+
             near = get_close_matches(key, _KEYS, 1)
             raise ConfigError(f"{where}: no setting {key!r}" + (f", did you mean {near[0]!r}?" if near else ""))
         try:

@@ -9,13 +9,17 @@ Without codes each stands for all rules; a code may be the beginning of one. In 
 YAML a comment behind `key: |` stands for the whole block. One that suppresses nothing is a finding itself (PC002).
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from lint.comments import Comment, comments
 from lint.registry import rules
 from lint.rule import Document, Finding
+
+if TYPE_CHECKING:
+    from lint.comments import Comment
 
 _CODES: Final = r"(?:\s*[:=]\s*(?P<codes>[A-Z]{1,4}\d+(?:(?:\s*,\s*|\s+)[A-Z]{1,4}\d+)*))?"
 _DIRECTIVE: Final = re.compile(
@@ -106,6 +110,8 @@ def directives(filename: str, text: str) -> list[Directive]:
     """What the comments of a file say, `disable` with the rows up to its `enable`."""
     if not _DIRECTIVE.search(text):
         return []
+    from lint.comments import comments
+
     found = [directive for comment in comments(filename, text) for directive in _in(comment, text)]
     return [_up_to_its_end(d, found) if d.verb == "disable" else d for d in found if d.verb != "enable"]
 

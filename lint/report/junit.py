@@ -3,10 +3,14 @@
 The dialect of Jenkins (jenkinsci/xunit-plugin, junit-10.xsd).
 """
 
+from __future__ import annotations
+
 import re
 from itertools import groupby
-from typing import Final
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 from lint.fingerprint import relative
 from lint.linter import Report
@@ -18,6 +22,8 @@ _NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 
 def render(report: Report) -> str:
     """One document."""
+    from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
     root = Element("testsuites", name="prefixgate lint")
     for filename, found in groupby(report.findings, lambda finding: finding.filename):
         findings = list(found)
@@ -31,11 +37,15 @@ def render(report: Report) -> str:
 
 
 def _suite(root: Element, name: str, tests: int, *, failures: int) -> Element:
+    from xml.etree.ElementTree import SubElement
+
     counts = {"name": _clean(name), "tests": str(tests), "failures": str(failures), "errors": "0"}
     return SubElement(root, "testsuite", counts)
 
 
 def _case(suite: Element, finding: Finding) -> None:
+    from xml.etree.ElementTree import SubElement
+
     name = f"{finding.code} {finding.name} {place(finding).removeprefix(finding.filename)}".rstrip()
     case = SubElement(suite, "testcase", name=_clean(name), classname=_clean(relative(finding.filename)))
     failure = SubElement(case, "failure", type=finding.severity, message=_clean(finding.message))
