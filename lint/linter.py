@@ -5,6 +5,7 @@ was inspected never looks like one in which nothing was wrong. Scanned code is n
 """
 
 import io
+import os
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -92,15 +93,18 @@ class Linter:
             yield from self.judge(left)
 
     def _documents(self, paths: Sequence[str]) -> Iterator[Document]:
+        seen: set[str] = set()
         for path in dict.fromkeys(paths):
             if path == STDIN:
                 yield from _read(*(self._stdin or (_STDIN_NAME, sys.stdin.buffer)))
             elif Path(path).is_dir():
-                yield from self._folder(Path(path))
-            elif not (self._hook and self._settings_for(Path(path).parent).excluded(path)):
+                yield from self._folder(Path(path), seen)
+            elif _first_time(path, seen) and not (
+                self._hook and self._settings_for(Path(path).parent).excluded(path)
+            ):
                 yield from _file(path)
 
-    def _folder(self, folder: Path) -> Iterator[Document]:
+    def _folder(self, folder: Path, seen: set[str]) -> Iterator[Document]:
         foreign: Counter[str] = Counter()
         unreadable: list[tuple[str, str]] = []
         respect = self._settings_for(folder).respect_gitignore
@@ -108,6 +112,8 @@ class Linter:
             suffix = file.suffix.lower()
             known = source_of(file.name) is not None
             if (known or suffix in _CODE) and not self._settings_for(file.parent).excluded(str(file)):
+                if not _first_time(str(file), seen):
+                    continue
                 if known:
                     yield from _found(str(file))
                 else:
@@ -133,6 +139,15 @@ def lint_text(filename: str, text: str, chosen: Collection[Rule] | None = None) 
     if all(isinstance(document, (Unreadable, NotInspected)) for document in documents):
         documents.append(NotInspected(filename, "nothing was inspected", nothing=True))
     return sorted((found for document in documents for found in linter.judge(document)), key=_order)
+
+
+def _first_time(name: str, seen: set[str]) -> bool:
+    """Whether a file was not looked at before in this run, under this name or another spelling of it."""
+    path = os.path.abspath(name)  # noqa: PTH100 - a hundred thousand of them: no objects
+    if path in seen:
+        return False
+    seen.add(path)
+    return True
 
 
 def _order(finding: Finding) -> tuple[str, int, int, str, int, str, str]:
