@@ -15,6 +15,7 @@ _KINDS: Final = {
     "RequestBody": "request bodies",
     "FlowDocument": "source",
     "PromptText": "prompt texts",
+    "UnusedSuppressions": "source",
     "Unreadable": "all input",
     "NotInspected": "all input",
 }
@@ -36,6 +37,7 @@ def page(rule: Rule) -> str:
             "",
             rule.instead,
             "",
+            *_mending(rule),
             "## Bad",
             "",
             *_example(rule.bad[0]),
@@ -48,11 +50,27 @@ def page(rule: Rule) -> str:
     )
 
 
+def fix_of(rule: Rule) -> str:
+    """How its findings are mended: safe, unsafe, or none."""
+    return rule.fix or "none"
+
+
+def _mending(rule: Rule) -> list[str]:
+    options = {"safe": "`--fix`", "unsafe": "`--fix --unsafe-fixes`"}
+    lines = [f"Fix in source: {rule.fix}, with {options[rule.fix]}.", ""] if rule.fix in options else []
+    if rule.gateway:
+        settings = [f"    {line}" for line in rule.gateway.splitlines()]
+        lines += ["In the gateway, for the route:", "", "```yaml", "routes:", "  NAME:", *settings, "```", ""]
+    return lines
+
+
 def index() -> str:
     """The list of all rules, as Markdown."""
     head = ["# Rules", "", "Made from `lint/rules` by `python -m lint.docs`.", ""]
-    rows = ["| code | name | severity | what |", "|---|---|---|---|"]
-    rows += [f"| {r.code} | [{r.name}]({r.name}.md) | {r.severity} | {r.summary} |" for r in rules().values()]
+    rows = ["| code | name | severity | fix | what |", "|---|---|---|---|---|"]
+    rows += [
+        f"| {r.code} | [{r.name}]({r.name}.md) | {r.severity} | {fix_of(r)} | {r.summary} |" for r in rules().values()
+    ]
     return "\n".join([*head, *rows, ""])
 
 

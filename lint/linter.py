@@ -5,53 +5,28 @@ was inspected never looks like one in which nothing was wrong. Scanned code is n
 """
 
 import io
+import os
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from lint.documents import NotInspected, Unreadable
+from lint.nearest import SettingsFor
 from lint.registry import rules, source_of
 from lint.rule import SEVERITIES, Document, Finding, Rule
+from lint.selection import Selection
 from lint.settings import Settings
-from lint.suppression import Commented, suppressed
+from lint.suppression import suppressions_of
+from lint.walk import files_below
 from prefix.errors import ConfigError
 
+__all__ = ["Linter", "Report", "Selection", "lint_paths", "lint_text"]
 STDIN: Final = "-"
 _STDIN_NAME: Final = "<stdin>.jsonl"
 _NO_SETTINGS: Final = Settings()
-_SKIPPED: Final = frozenset("node_modules __pycache__ site-packages build dist venv".split())
 _CODE: Final = frozenset(".ts .tsx .js .jsx .mjs .go .rb .java .kt .cs .php .rs .swift".split())
-
-
-class Selection(NamedTuple):
-    """Which rules to apply, by code, the beginning of one, or name. select: () is all."""
-
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    extend_select: tuple[str, ...] = ()
-
-    def rules(self) -> list[Rule]:
-        """The rules chosen; the more specific of two selectors decides. Raises ConfigError for an unknown one."""
-        chosen, ignored = (*self.select, *self.extend_select), self.ignore
-        for selector in (*chosen, *ignored):
-            if not any(_matches(rule, selector) for rule in rules().values()):
-                raise ConfigError(f"no rule is called {selector}: `prefixgate rule` lists them")
-        everything = () if self.select else ("PC",)
-        return [
-            rule
-            for rule in rules().values()
-            if _specificity(rule, (*chosen, *everything)) > _specificity(rule, ignored)
-        ]
-
-
-def _matches(rule: Rule, selector: str) -> bool:
-    return rule.code.startswith(selector.upper()) or rule.name == selector.lower()
-
-
-def _specificity(rule: Rule, selectors: Iterable[str]) -> int:
-    return max((len(rule.code) if rule.name == s else len(s) for s in selectors if _matches(rule, s)), default=0)
 
 
 class Report(NamedTuple):
@@ -66,84 +41,138 @@ class Report(NamedTuple):
         return [finding for finding in self.findings if SEVERITIES.index(finding.severity) >= least]
 
 
+class Linter:
+    """Judges files by the settings for each. chosen: these rules, whatever the settings select. redact: findings hold
+    no text of prompts. stdin: the name of a file that "-" stands for, and its content; None is a log, read as it
+    comes. hook: the paths were chosen by a program, so named files are excluded like those below folders, and having
+    nothing to look at is no finding."""
+
+    def __init__(
+        self,
+        settings_for: SettingsFor,
+        chosen: Collection[Rule] | None = None,
+        *,
+        redact: bool = False,
+        stdin: tuple[str, BinaryIO] | None = None,
+        hook: bool = False,
+    ) -> None:
+        self._settings_for = settings_for
+        self._chosen = chosen
+        self._redact = redact
+        self._stdin = stdin
+        self._hook = hook
+
+    def paths(self, paths: Sequence[str]) -> Report:
+        """Lint files, folders, and standard input for "-". Raises ConfigError for a path that cannot be opened."""
+        findings: list[Finding] = []
+        inspected = 0
+        for document in self._documents(paths):
+            inspected += not isinstance(document, (Unreadable, NotInspected))
+            findings += self.judge(document)
+        if not inspected and not self._hook:
+            findings += self.judge(NotInspected(" ".join(paths), "nothing was inspected", nothing=True))
+        return Report(sorted(findings, key=_order), inspected)
+
+    def text(self, filename: str, raw: bytes) -> list[Finding]:
+        """The findings in the content of one file."""
+        findings = [found for document in _read(filename, io.BytesIO(raw)) for found in self.judge(document)]
+        return sorted(findings, key=_order)
+
+    def judge(self, document: Document) -> Iterator[Finding]:
+        """The findings in one document, less those that settings or comments keep quiet."""
+        settings = self._settings_for(Path(document.filename).parent)
+        chosen = settings.selection.rules() if self._chosen is None else self._chosen
+        quiet = suppressions_of(document)
+        for rule in chosen:
+            if settings.per_file_ignores and settings.ignored(document.filename, rule.code, rule.name):
+                continue
+            for finding in rule.check(document, redact=self._redact):
+                if not (quiet and quiet.covers(finding)):
+                    yield finding
+        if quiet and (left := quiet.unused(rule.code for rule in chosen)):
+            yield from self.judge(left)
+
+    def _documents(self, paths: Sequence[str]) -> Iterator[Document]:
+        seen: set[str] = set()
+        for path in dict.fromkeys(paths):
+            if path == STDIN:
+                yield from _read(*(self._stdin or (_STDIN_NAME, sys.stdin.buffer)))
+            elif Path(path).is_dir():
+                yield from self._folder(Path(path), seen)
+            elif _first_time(path, seen) and not (
+                self._hook and self._settings_for(Path(path).parent).excluded(path)
+            ):
+                yield from _file(path)
+
+    def _folder(self, folder: Path, seen: set[str]) -> Iterator[Document]:
+        foreign: Counter[str] = Counter()
+        unreadable: list[tuple[str, str]] = []
+        respect = self._settings_for(folder).respect_gitignore
+        for file in files_below(folder, respect_gitignore=respect, unreadable=unreadable):
+            suffix = file.suffix.lower()
+            known = source_of(file.name) is not None
+            if (known or suffix in _CODE) and not self._settings_for(file.parent).excluded(str(file)):
+                if not _first_time(str(file), seen):
+                    continue
+                if known:
+                    yield from _found(str(file))
+                else:
+                    foreign[suffix] += 1
+        for name, reason in unreadable:
+            yield Unreadable(name, reason)
+        if foreign:
+            kinds = ", ".join(f"{suffix} {count}" for suffix, count in foreign.most_common())
+            yield NotInspected(str(folder), f"languages that are not read: {kinds}", foreign.total())
+
+
 def lint_paths(
     paths: Sequence[str], chosen: Collection[Rule], settings: Settings = _NO_SETTINGS, *, redact: bool = False
 ) -> Report:
-    """Lint files, folders, and standard input for "-". Raises ConfigError for a path that cannot be opened."""
-    report = _report(_documents(paths, settings), chosen, redact, paths)
-    kept = [found for found in report.findings if not settings.ignored(found.filename, found.code, found.name)]
-    return report._replace(findings=kept)
+    """Lint by these rules and settings. Raises ConfigError for a path that cannot be opened."""
+    return Linter(lambda _: settings, chosen, redact=redact).paths(paths)
 
 
 def lint_text(filename: str, text: str, chosen: Collection[Rule] | None = None) -> list[Finding]:
-    """The findings in a text, linted as a file of this name."""
-    documents = _read(filename, io.BytesIO(text.encode("utf-8", "surrogatepass")))
-    return _report(documents, rules().values() if chosen is None else chosen, False, [filename]).findings
+    """The findings in a text, linted as a file of this name; when there is nothing to inspect, that it is so."""
+    linter = Linter(lambda _: _NO_SETTINGS, rules().values() if chosen is None else chosen)
+    documents = list(_read(filename, io.BytesIO(text.encode("utf-8", "surrogatepass"))))
+    if all(isinstance(document, (Unreadable, NotInspected)) for document in documents):
+        documents.append(NotInspected(filename, "nothing was inspected", nothing=True))
+    return sorted((found for document in documents for found in linter.judge(document)), key=_order)
 
 
-def _report(documents: Iterable[Document], chosen: Collection[Rule], redact: bool, paths: Sequence[str]) -> Report:
-    findings: list[Finding] = []
-    inspected = 0
-    for document in documents:
-        inspected += not isinstance(document, (Unreadable, NotInspected))
-        findings += _judge(document, chosen, redact)
-    if not inspected:
-        nothing = NotInspected(" ".join(paths), "nothing was inspected", nothing=True)
-        findings += _judge(nothing, chosen, redact)
-    return Report(sorted(findings, key=_order), inspected)
+def _first_time(name: str, seen: set[str]) -> bool:
+    """Whether a file was not looked at before in this run, under this name or another spelling of it."""
+    path = os.path.abspath(name)  # noqa: PTH100 - a hundred thousand of them: no objects
+    if path in seen:
+        return False
+    seen.add(path)
+    return True
 
 
-def _judge(document: Document, chosen: Collection[Rule], redact: bool) -> Iterator[Finding]:
-    text = document.text if isinstance(document, Commented) else ""
-    for rule in chosen:
-        for finding in rule.check(document, redact=redact):
-            if not (text and suppressed(finding, text)):
-                yield finding
-
-
-def _order(finding: Finding) -> tuple[str, int, int, str, int]:
+def _order(finding: Finding) -> tuple[str, int, int, str, int, str, str]:
     row = finding.location.row if finding.location else 0
     column = finding.location.column if finding.location else 0
-    return finding.filename, row, column, finding.code, finding.start or 0
+    return finding.filename, row, column, finding.code, finding.start or 0, finding.pointer or "", finding.message
 
 
-def _documents(paths: Sequence[str], settings: Settings) -> Iterator[Document]:
-    for path in paths:
-        if path == STDIN:
-            yield from _read(_STDIN_NAME, sys.stdin.buffer)
-        elif Path(path).is_dir():
-            yield from _folder(Path(path), settings)
-        else:
-            yield from _file(path)
-
-
-def _folder(folder: Path, settings: Settings) -> Iterator[Document]:
-    foreign: Counter[str] = Counter()
-    for file in sorted(_files(folder)):
-        if settings.excluded(str(file)):
-            continue
-        if source_of(file.name):
-            yield from _file(str(file))
-        elif file.suffix.lower() in _CODE:
-            foreign[file.suffix.lower()] += 1
-    if foreign:
-        kinds = ", ".join(f"{suffix} {count}" for suffix, count in foreign.most_common())
-        yield NotInspected(str(folder), f"languages that are not read: {kinds}", foreign.total())
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for entry in folder.iterdir():
-        if entry.name.startswith(".") or entry.name in _SKIPPED or entry.is_symlink():
-            continue
-        if entry.is_dir():
-            yield from _files(entry)
-        elif entry.is_file():
-            yield entry
+def _found(name: str) -> Iterator[Document]:
+    """The documents of a file that was found in a folder: one that is gone or locked does not end the run."""
+    try:
+        with Path(name).open("rb") as file:
+            yield from _read(name, file)
+    except OSError as error:
+        yield Unreadable(name, error.strerror or str(error))
 
 
 def _file(name: str) -> Iterator[Document]:
+    """The documents of a file that was asked for."""
+    path = Path(name)
+    if path.exists() and not path.is_file():
+        yield NotInspected(name, "no regular file")
+        return
     try:
-        with Path(name).open("rb") as file:
+        with path.open("rb") as file:
             yield from _read(name, file)
     except OSError as error:
         raise ConfigError(f"{name}: {error.strerror or error}") from None

@@ -134,6 +134,8 @@ class Rule:
     checks: tuple[Check[Any], ...]
     bad: tuple[Example, ...] = field(repr=False)
     good: tuple[Example, ...] = field(repr=False)
+    fix: Applicability | None = None
+    gateway: str = ""
 
     @property
     def url(self) -> str:

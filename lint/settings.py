@@ -1,49 +1,69 @@
-"""What a project has set for the linter: `[tool.prefixgate.lint]` in the nearest pyproject.toml.
+"""What a project has set for the linter: `[tool.prefixgate.lint]` in pyproject.toml, `[lint]` in prefixgate.toml.
 
     [tool.prefixgate.lint]
     ignore = ["PC102"]
     fail-on = "error"
     per-file-ignores = { "tests/*" = ["PC1"] }
 
-The command line wins over it, key by key.
+Each file is judged by the nearest one above it (lint.nearest); it may `extend` another. The command line wins, key by
+key. Patterns are relative to the folder of the file they are in.
 """
 
-import tomllib
-from collections.abc import Callable, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from lint.rule import SEVERITIES
+from lint.bounded import read_bounded
+from lint.rule import SEVERITIES, Severity
+from lint.selection import Selection
 from prefix.errors import ConfigError
 
-_CODES: Final = ("select", "ignore", "extend-select")
-_KEYS: Final = (*_CODES, "per-file-ignores", "exclude", "fail-on")
+FILES: Final = (("prefixgate.toml", ("lint",)), ("pyproject.toml", ("tool", "prefixgate", "lint")))
+"""Where settings are looked for in a folder, and in which table."""
 FAIL_ON: Final = (*reversed(SEVERITIES), "never")
+_DEEPEST: Final = 16
+_LARGEST: Final = 1 << 20
 
 
 class Settings(NamedTuple):
-    """folder: of the pyproject.toml; patterns are relative to it. codes: by option. per_file: pattern to codes."""
+    """folder: that patterns are relative to. file: where they were read, None for the defaults."""
 
     folder: Path = Path()
-    codes: Mapping[str, tuple[str, ...]] = {}
-    per_file: Mapping[str, tuple[str, ...]] = {}
+    file: Path | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    fixable: tuple[str, ...] = ()
+    unfixable: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    fail_on: str | None = None
+    per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    respect_gitignore: bool = True
+    fail_on: Severity | str = "warning"
+    max_warnings: int | None = None
+    baseline: str | None = None
+
+    @property
+    def selection(self) -> Selection:
+        """Which rules are applied."""
+        return Selection(self.select, self.ignore, self.extend_select)
+
+    def may_fix(self, code: str, name: str) -> bool:
+        """Whether a rule's fixes may be applied."""
+        return (not self.fixable or listed(code, name, self.fixable)) and not listed(code, name, self.unfixable)
 
     def ignored(self, filename: str, code: str, name: str) -> bool:
         """A rule is switched off for a file."""
         return any(
-            code.startswith(listed.upper()) or name == listed
-            for pattern, codes in self.per_file.items()
-            if self._matches(filename, pattern)
-            for listed in codes
+            self._matches(filename, pattern) and listed(code, name, codes)
+            for pattern, codes in self.per_file_ignores.items()
         )
 
     def excluded(self, filename: str) -> bool:
-        """A file below a folder that was given is left out."""
-        return any(self._matches(filename, pattern) for pattern in self.exclude)
+        """A file below a folder that was given is left out; the baseline is."""
+        own = self.baseline is not None and Path(filename).absolute() == self.folder / self.baseline
+        return own or any(self._matches(filename, pattern) for pattern in self.exclude)
 
     def _matches(self, filename: str, pattern: str) -> bool:
         path = Path(filename).absolute()
@@ -53,53 +73,105 @@ class Settings(NamedTuple):
         )
 
 
-def load_settings(start: Path) -> Settings:
-    """The settings of the nearest pyproject.toml that has any, from a folder upwards. Raises ConfigError."""
-    for folder in (start.absolute(), *start.absolute().parents):
-        file = folder / "pyproject.toml"
-        if file.is_file():
-            table = _table(file)
-            if table is not None:
-                return _settings(file, table)
-    return Settings()
+def listed(code: str, name: str, selectors: Iterable[str]) -> bool:
+    """Whether a list of codes, beginnings of codes and names has a rule in it."""
+    return any(code.startswith(selector.upper()) or name == selector.lower() for selector in selectors)
 
 
-def _table(file: Path) -> dict[str, Any] | None:
+def table_of(file: Path, path: tuple[str, ...] | None = None, depth: int = 0) -> dict[str, Any] | None:
+    """The settings in a file, over those it extends; None when it has none. path: of the table in it."""
+    import tomllib
+
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        content = tomllib.loads(read_bounded(file, _LARGEST))
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: {error}") from None
-    table: Any = content
-    for name in ("tool", "prefixgate", "lint"):
-        table = table.get(name) if isinstance(table, dict) else None
-    return table if isinstance(table, dict) else None
+    found: Any = content
+    for name in path or dict(FILES).get(file.name, ("lint",)):
+        found = found.get(name) if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        return None
+    base = found.pop("extend", None)
+    if base is None:
+        return found
+    if not isinstance(base, str) or depth >= _DEEPEST:
+        raise ConfigError(f"{file}: extend must be the path of another file of settings, and not of one in a circle")
+    return (table_of(file.parent / base, depth=depth + 1) or {}) | found
 
 
-def _settings(file: Path, table: dict[str, Any]) -> Settings:
-    for key in table:
-        if key not in _KEYS:
+def settings_of(table: Mapping[str, Any], folder: Path, file: Path | None, where: str) -> Settings:
+    """A table as settings. where: what an error names. Raises ConfigError, with the nearest key there is."""
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        read = _KEYS.get(key)
+        if read is None:
+            from difflib import get_close_matches
+
             near = get_close_matches(key, _KEYS, 1)
-            raise ConfigError(f"{file}: no setting {key!r}" + (f", did you mean {near[0]!r}?" if near else ""))
-    fail_on = table.get("fail-on")
-    if fail_on not in (None, *FAIL_ON):
-        raise ConfigError(f"{file}: fail-on must be one of {', '.join(FAIL_ON)}")
-    strings = _reader(file)
-    per_file = table.get("per-file-ignores", {})
-    if not isinstance(per_file, dict):
-        raise ConfigError(f"{file}: per-file-ignores must be a table of patterns")
-    return Settings(
-        file.parent,
-        {key: strings(key, table[key]) for key in _CODES if key in table},
-        {pattern: strings(pattern, codes) for pattern, codes in per_file.items()},
-        strings("exclude", table.get("exclude", [])),
-        fail_on,
-    )
+            raise ConfigError(f"{where}: no setting {key!r}" + (f", did you mean {near[0]!r}?" if near else ""))
+        try:
+            values[key.replace("-", "_")] = read(value)
+        except TypeError as error:
+            raise ConfigError(f"{where}: {key} must be {error}") from None
+    return Settings(folder, file, **values)
 
 
-def _reader(file: Path) -> Callable[[str, Any], tuple[str, ...]]:
-    def strings(key: str, value: Any) -> tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise ConfigError(f"{file}: {key} must be a list of strings")
-        return tuple(value)
+def _strings(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise TypeError("a list of strings")
+    return tuple(value)
 
-    return strings
+
+def _table(value: Any) -> Mapping[str, tuple[str, ...]]:
+    if not isinstance(value, dict):
+        raise TypeError("a table of patterns, each with a list of rules")
+    return {pattern: _strings(codes) for pattern, codes in value.items()}
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("true or false")
+    return value
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise TypeError("a number, 0 or more")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a string")
+    return value
+
+
+def _severity(value: Any) -> str:
+    if value not in FAIL_ON:
+        raise TypeError(f"one of {', '.join(FAIL_ON)}")
+    return str(value)
+
+
+_KEYS: Final[dict[str, Callable[[Any], Any]]] = {
+    **dict.fromkeys(("select", "ignore", "extend-select", "fixable", "unfixable", "exclude"), _strings),
+    "per-file-ignores": _table,
+    "respect-gitignore": _flag,
+    "fail-on": _severity,
+    "max-warnings": _count,
+    "baseline": _text,
+}
+
+
+def shown(settings: Settings) -> str:
+    """Settings as TOML, with where they are from."""
+    import json
+
+    lines = [f"# {settings.file or 'defaults'}"]
+    for key in _KEYS:
+        value = getattr(settings, key.replace("-", "_"))
+        if isinstance(value, Mapping):
+            inner = ", ".join(f"{json.dumps(pattern)} = {json.dumps(codes)}" for pattern, codes in value.items())
+            lines.append(f"{key} = {{ {inner} }}" if inner else f"{key} = {{}}")
+        elif value is not None:
+            lines.append(f"{key} = {json.dumps(value)}")
+    return "\n".join(lines)

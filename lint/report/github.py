@@ -3,6 +3,7 @@
 https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
 """
 
+from lint.fingerprint import shown
 from lint.linter import Report
 from lint.rule import Finding
 
@@ -15,7 +16,7 @@ def render(report: Report) -> str:
 
 
 def _command(finding: Finding) -> str:
-    fields = {"file": finding.filename, "title": f"{finding.code} {finding.name}"}
+    fields = {"file": shown(finding.filename), "title": f"{finding.code} {finding.name}"}
     if finding.location is not None:
         fields |= {"line": str(finding.location.row), "col": str(finding.location.column)}
     named = ",".join(f"{key}={_property(value)}" for key, value in fields.items())

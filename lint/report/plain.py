@@ -3,7 +3,7 @@
 from collections import Counter
 
 from lint.linter import Report
-from lint.rule import Finding, Severity
+from lint.rule import Finding, Severity, visible
 
 
 def concise(report: Report) -> str:
@@ -22,7 +22,8 @@ def statistics(report: Report) -> str:
 def place(finding: Finding) -> str:
     """Where it is, as editors understand it."""
     where = finding.location
-    return finding.filename if where is None else f"{finding.filename}:{where.row}:{where.column}"
+    name = visible(finding.filename)
+    return name if where is None else f"{name}:{where.row}:{where.column}"
 
 
 def summary(report: Report) -> str:
@@ -31,4 +32,11 @@ def summary(report: Report) -> str:
     named: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "hint"}
     parts = [f"{counts[key]} {word}{'s' * (counts[key] != 1)}" for key, word in named.items() if counts[key]]
     inspected = f"{report.inspected} input{'s' * (report.inspected != 1)} inspected"
-    return f"{', '.join(parts) or 'Nothing found'}; {inspected}."
+    return f"{', '.join(parts) or 'Nothing found'}; {inspected}.{_fixable(report)}"
+
+
+def _fixable(report: Report) -> str:
+    counts = Counter(finding.fix.applicability for finding in report.findings if finding.fix)
+    safe = f"{counts['safe']} fixable with --fix" if counts["safe"] else ""
+    more = f"{counts['unsafe']}{' more' * bool(safe)} with --fix --unsafe-fixes" if counts["unsafe"] else ""
+    return f" {', '.join(filter(None, (safe, more)))}." if safe or more else ""

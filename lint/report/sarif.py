@@ -1,9 +1,11 @@
 """SARIF 2.1.0, which code scanning services read (OASIS, sarif-v2.1.0-os)."""
 
 import json
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from lint.fingerprint import fingerprints, relative
 from lint.linter import Report
 from lint.registry import rules
 from lint.rule import Finding, Rule
@@ -21,7 +23,10 @@ def render(report: Report) -> str:
         "informationUri": "https://github.com/prefixgate/prefixgate",
         "rules": [_rule(rule) for rule in known],
     }
-    results = [_result(finding, indices[finding.code]) for finding in report.findings]
+    marks = fingerprints(report.findings)
+    results = [
+        _result(finding, indices[finding.code], mark) for finding, mark in zip(report.findings, marks, strict=True)
+    ]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
 
@@ -38,8 +43,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, index: int) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": quote(finding.filename)}}
+def _result(finding: Finding, index: int, mark: str) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": _artifact(finding)}
     if finding.location is not None:
         place["region"] = {"startLine": finding.location.row, "startColumn": finding.location.column}
     result: dict[str, Any] = {
@@ -48,6 +53,7 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
         "level": _LEVELS[finding.severity],
         "message": {"text": finding.message},
         "locations": [{"physicalLocation": place}],
+        "partialFingerprints": {"prefixgate/v1": mark},
         "occurrenceCount": finding.occurrences,
     }
     details = {
@@ -56,4 +62,23 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
         "recoverableTokens": finding.recoverable_tokens,
     }
     properties = {key: value for key, value in details.items() if value is not None}
-    return result | ({"properties": properties} if properties else {})
+    return result | ({"properties": properties} if properties else {}) | _fixes(finding)
+
+
+def _artifact(finding: Finding) -> dict[str, Any]:
+    name = relative(finding.filename)
+    return {"uri": Path(name).as_uri() if name.startswith("/") else quote(name)}
+
+
+def _fixes(finding: Finding) -> dict[str, Any]:
+    if finding.fix is None:
+        return {}
+    replacements = [
+        {
+            "deletedRegion": {"charOffset": edit.start, "charLength": edit.end - edit.start},
+            "insertedContent": {"text": edit.content},
+        }
+        for edit in finding.fix.edits
+    ]
+    change = {"artifactLocation": _artifact(finding), "replacements": replacements}
+    return {"fixes": [{"description": {"text": f"{finding.fix.applicability} fix"}, "artifactChanges": [change]}]}

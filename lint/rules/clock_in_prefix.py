@@ -22,6 +22,8 @@ RULE = Rule(
         "The gateway's level `hoist` can move it."
     ),
     since="0.1.0",
+    fix="unsafe",
+    gateway="level: hoist\nhoist: {mode: rewrite, kinds: [clock_second, clock_minute, epoch]}",
     checks=(
         uses("clock"),
         losses("clock", severity="error"),

@@ -18,6 +18,8 @@ RULE = Rule(
     ),
     instead=("Send it at the end of the newest message, or once, as a message of its own."),
     since="0.1.0",
+    fix="unsafe",
+    gateway="level: hoist\nhoist: {mode: rewrite, kinds: [counter, cwd, git_state]}",
     checks=(
         uses("state", "counter"),
         losses("counter", "environment", severity="warning"),

@@ -19,6 +19,8 @@ RULE = Rule(
     ),
     instead=("Leave it, or put it into the newest message. Where it varies by request, put it there in any case."),
     since="0.1.0",
+    fix="unsafe",
+    gateway="level: hoist\nhoist: {mode: rewrite, kinds: [date]}",
     checks=(
         uses("date"),
         losses("date", severity="info", often="warning"),

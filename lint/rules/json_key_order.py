@@ -28,6 +28,8 @@ RULE = Rule(
         "the gateway's level `safe` orders keywords."
     ),
     since="0.1.0",
+    fix="safe",
+    gateway="level: safe",
     checks=(
         uses("json_order"),
         losses("key_order", "json_format", severity="error"),

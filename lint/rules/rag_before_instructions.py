@@ -15,6 +15,7 @@ RULE = Rule(
     ),
     instead="Write the instructions first, then what was retrieved, then the question.",
     since="0.1.0",
+    fix="unsafe",
     checks=(uses("docs"),),
     bad=(
         app("context + POLICY", setup="context = '\\n'.join(d.text for d in docs)"),

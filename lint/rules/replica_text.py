@@ -18,6 +18,7 @@ RULE = Rule(
     ),
     instead=("Leave it out of the prompt; log it instead."),
     since="0.1.0",
+    gateway="level: hoist\nhoist: {mode: rewrite, kinds: [hostname]}",
     checks=(
         uses("replica"),
         losses("hostname", severity="warning"),

@@ -21,6 +21,8 @@ RULE = Rule(
         "the accounting lines of known clients."
     ),
     since="0.1.0",
+    fix="unsafe",
+    gateway="level: hoist\nhoist: {mode: rewrite, kinds: [uuid, hex_id]}",
     checks=(
         uses("id"),
         losses("request_id", "attribution", severity="error"),

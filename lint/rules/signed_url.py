@@ -31,6 +31,8 @@ RULE = Rule(
     ),
     instead=("Sign once per conversation and send that URL again, or send the bytes."),
     since="0.1.0",
+    fix="unsafe",
+    gateway="level: hoist\nhoist: {mode: rewrite, kinds: [signed_url]}",
     checks=(
         uses("signed"),
         losses("signed_url", severity="warning"),

@@ -20,11 +20,19 @@ RULE = Rule(
     ),
     instead=("Sort them by name. The gateway's level `safe`, its default, does."),
     since="0.1.0",
+    fix="safe",
+    gateway="level: safe",
     checks=(
         uses("shuffled", where=("tools",)),
         losses("tool_order", severity="error"),
     ),
     bad=(
+        app(
+            "POLICY",
+            more="tools=TOOLS,",
+            setup="random.shuffle(TOOLS)",
+            imports=f"import random\n\nTOOLS = {[tool(name) for name in ('order', 'refund')]!r}\n",
+        ),
         app(
             "POLICY",
             more="tools=TOOLS,",

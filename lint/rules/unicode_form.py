@@ -21,6 +21,8 @@ RULE = Rule(
         "gateway's level `normalize` composes it."
     ),
     since="0.1.0",
+    fix="safe",
+    gateway="level: normalize",
     checks=(
         UNICODE_FORM,
         losses("unicode_form", severity="warning"),

@@ -15,6 +15,7 @@ RULE = Rule(
     ),
     instead="Sort before writing: `sorted(names)`.",
     since="0.1.0",
+    fix="safe",
     checks=(uses("unordered"),),
     bad=(
         app("', '.join(ENABLED) + POLICY", imports="ENABLED = {'a', 'b', 'c'}"),

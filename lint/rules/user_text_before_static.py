@@ -15,6 +15,7 @@ RULE = Rule(
     ),
     instead=("Write what is the same for everyone first, and what is known of the user last: in the newest message."),
     since="0.1.0",
+    fix="unsafe",
     checks=(uses("user"),),
     bad=(
         app("f'You help {user.name}. {POLICY}'"),

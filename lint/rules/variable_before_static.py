@@ -19,6 +19,7 @@ RULE = Rule(
     ),
     instead=("Put what is the same in all prompts first and what varies behind it, the most variable last."),
     since="0.1.0",
+    fix="unsafe",
     checks=(
         uses("variable"),
         losses(

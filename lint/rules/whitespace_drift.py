@@ -20,6 +20,8 @@ RULE = Rule(
         "`normalize` does it."
     ),
     since="0.1.0",
+    fix="safe",
+    gateway="level: normalize",
     checks=(
         WHITE_SPACE,
         losses("whitespace", severity="error"),

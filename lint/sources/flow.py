@@ -5,11 +5,12 @@ A rule takes the kinds that are its own with `uses`; it is one check for Python,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from lint.rule import Check, Location, Severity, Sighting
+from lint.fixes.mending import MOST_TRIED, first_that_mends
+from lint.rule import Check, Fix, Location, Severity, Sighting
 from lint.sources import names
 
 CHARS_PER_TOKEN: Final = 4
@@ -55,6 +56,11 @@ class Flow:
         """Whether anything that could have been cached stands behind it."""
         return self.more or self.tokens >= PAGE_TOKENS
 
+    @property
+    def harms(self) -> bool:
+        """Whether it is worth a warning: what it costs stands behind it, or is its own text."""
+        return self.costs or self.kind in names.COSTS_BY_ITSELF
+
 
 @dataclass(frozen=True, slots=True)
 class FlowDocument:
@@ -64,6 +70,19 @@ class FlowDocument:
     text: str
     flows: tuple[Flow, ...]
 
+    def candidates(self, _flow: Flow) -> Iterable[Fix]:
+        """Edits that may mend a flow, the best first."""
+        return ()
+
+    def reread(self, _text: str) -> tuple[Flow, ...] | None:
+        """The flows of another text in place of this one; None when it does not parse."""
+        return None
+
+    def fix(self, flow: Flow) -> Fix | None:
+        """What mends a flow, for the first MOST_TRIED of the file."""
+        tried = flow.harms and flow in self.flows[:MOST_TRIED]
+        return first_that_mends(self, flow, self.candidates(flow)) if tried else None
+
 
 def uses(*kinds: str, where: tuple[str, ...] = (), besides: tuple[str, ...] = ()) -> Check[FlowDocument]:
     """A check that reports flows of these kinds. where: only at these places; besides: not at these."""
@@ -71,20 +90,21 @@ def uses(*kinds: str, where: tuple[str, ...] = (), besides: tuple[str, ...] = ()
     def find(document: FlowDocument) -> Iterator[Sighting]:
         for flow in document.flows:
             if flow.kind in kinds and (not where or flow.where in where) and flow.where not in besides:
-                yield sighting(flow)
+                yield sighting(flow, document.fix(flow))
 
     return Check(FlowDocument, find)
 
 
-def sighting(flow: Flow) -> Sighting:
+def sighting(flow: Flow, fix: Fix | None = None) -> Sighting:
     """A flow in words; one that nothing stands behind is only for information."""
     site = f" given to {flow.site} (line {flow.site_row})" if flow.site else ""
-    severity: Severity | None = None if flow.costs or flow.kind in names.COSTS_BY_ITSELF else "info"
+    severity: Severity | None = None if flow.harms else "info"
     return Sighting(
         message=f"{_LEAD.get(flow.kind, 'changing text')} {flow.label} in {_WHERE[flow.where]}{site}{_behind(flow)}",
         severity=severity,
         location=Location(flow.row, flow.column),
         recoverable_tokens=None,
+        fix=fix,
     )
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from lint.documents import NotInspected, Unreadable
-from lint.rule import Document, Location
+from lint.fixes.lines import in_template
+from lint.rule import Document, Fix, Location
 from lint.source import Source
-from lint.sources.flow import FlowDocument
+from lint.sources.flow import Flow, FlowDocument
 from lint.sources.template import Piece, flows_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,15 @@ _SUB_DAY = re.compile(r"%-?[HIMSfsXcpTRr]")
 
 class JinjaTemplate(FlowDocument):
     """A template that was parsed."""
+
+    def candidates(self, flow: Flow) -> Iterable[Fix]:
+        """Its line to the end, in a template for one text: one that writes a conversation has its own order."""
+        return in_template(self.text, _parse(self.text), flow.row)
+
+    def reread(self, text: str) -> tuple[Flow, ...] | None:
+        """The flows of another template."""
+        document = _document(self.filename, text.encode("utf-8", "surrogatepass"))
+        return document.flows if isinstance(document, JinjaTemplate) else None
 
 
 def read(filename: str, file: BinaryIO) -> Iterator[Document]:
@@ -43,13 +53,11 @@ def read(filename: str, file: BinaryIO) -> Iterator[Document]:
 
 
 def _document(filename: str, raw: bytes) -> Document:
-    from jinja2 import Environment, TemplateSyntaxError
+    from jinja2 import TemplateSyntaxError
 
     try:
         text = raw.decode("utf-8-sig")
-        environment = Environment(autoescape=False, extensions=["jinja2.ext.loopcontrols", "jinja2.ext.do"])  # noqa: S701
-        tree = environment.parse(text)
-        return JinjaTemplate(filename, text, flows_of(list(_Walk(text).pieces(tree))))
+        return JinjaTemplate(filename, text, flows_of(list(_Walk(text).pieces(_parse(text)))))
     except UnicodeDecodeError as error:
         return Unreadable(
             filename, f"no UTF-8 at byte {error.start}", Location(raw.count(b"\n", 0, error.start) + 1, 1)
@@ -58,6 +66,12 @@ def _document(filename: str, raw: bytes) -> Document:
         return Unreadable(filename, f"no Jinja template: {error.message}", Location(error.lineno, 1))
     except RecursionError:
         return NotInspected(filename, "nested too deeply to follow")
+
+
+def _parse(text: str) -> nodes.Template:
+    from jinja2 import Environment
+
+    return Environment(autoescape=False, extensions=["jinja2.ext.loopcontrols", "jinja2.ext.do"]).parse(text)  # noqa: S701
 
 
 class _Walk:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 import yaml
 
 from lint.documents import NotInspected, Unreadable
-from lint.rule import Document, Location
+from lint.fixes.lines import in_block
+from lint.rule import Document, Fix, Location
 from lint.source import Source
 from lint.sources.flow import Flow, FlowDocument
 from lint.sources.template import Piece, flows_of
@@ -22,6 +24,15 @@ _TEXT_KEYS = frozenset("system prompt template instructions system_prompt system
 
 class PromptFile(FlowDocument):
     """A prompt file that was read."""
+
+    def candidates(self, flow: Flow) -> Iterable[Fix]:
+        """Its line to the end of the block it stands in."""
+        return in_block(self.text, flow.row)
+
+    def reread(self, text: str) -> tuple[Flow, ...] | None:
+        """The flows of another file."""
+        documents = list(read(self.filename, io.BytesIO(text.encode("utf-8", "surrogatepass"))))
+        return documents[0].flows if documents and isinstance(documents[0], PromptFile) else None
 
 
 def read(filename: str, file: BinaryIO) -> Iterator[Document]:

@@ -9,7 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from gateway.cli import cli
+from gateway.config import load_config
 from lint.examples import HANDBOOK, asked
+from lint.registry import rules
+from lint.report import TEXT_FORMATS
+from lint.rule import Rule
 
 DATED = asked(*(f"Today is 2026-03-0{day}.\n{HANDBOOK}" for day in (1, 1, 1, 1, 1, 1, 2, 2))).text
 CLOCKS = asked(*(f"Current time: 2026-03-01T10:{minute}:00Z\n{HANDBOOK}" for minute in range(10, 16))).text
@@ -51,7 +55,7 @@ def test_json_output() -> None:
 
 def test_redact() -> None:
     """No value of a prompt is shown, in any format."""
-    for form in ("full", "concise", "json", "github", "sarif"):
+    for form in ("full", *TEXT_FORMATS):
         assert "10:10:00" not in run("lint", "-", "--redact", "--output-format", form, stdin=CLOCKS)[1]
 
 
@@ -62,6 +66,54 @@ def test_rule() -> None:
     assert "PC101  clock-in-prefix" in run("rule")[1]
     assert {"code", "why", "judges"} <= set(json.loads(run("rule", "--json")[1])[0])
     assert run("rule", "PC999")[0] == 1
+    assert run("rule", "PC1")[0] == 2
+
+
+def test_rule_says_how_it_is_mended() -> None:
+    """Fixes, settings of the gateway, an example of each kind, the first version; for people and for machines."""
+    text = run("rule", "PC101")[1]
+    for part in ("## Bad", "## Good", "Since 0.1.0", "`--fix --unsafe-fixes`", "hoist: {mode: rewrite, kinds:"):
+        assert part in text
+    facts = json.loads(run("rule", "--all", "--output-format", "json")[1])
+    assert [fact["code"] for fact in facts] == list(rules())
+    clock = next(fact for fact in facts if fact["code"] == "PC101")
+    assert (clock["fix"], clock["since"], clock["bad"][0]["filename"]) == ("unsafe", "0.1.0", "app.py")
+    assert run("rule", "--all")[1].count("## Bad") == len(rules())
+
+
+@pytest.mark.parametrize("rule", [rule for rule in rules().values() if rule.gateway], ids=lambda rule: rule.code)
+def test_settings_for_the_gateway(rule: Rule, tmp_path: Path) -> None:
+    """What a rule says of the gateway is a route that the gateway takes."""
+    settings = "".join(f"    {line}\n" for line in rule.gateway.splitlines())
+    (tmp_path / "gateway.yaml").write_text(f"routes:\n  NAME:\n{settings}")
+    route = load_config(tmp_path / "gateway.yaml", {}).routes["NAME"]
+    assert route.level in ("safe", "normalize", "hoist")
+    assert (route.level == "hoist") == bool(route.hoist.kinds)
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ("", 1),
+        ("--max-warnings 0", 1),
+        ("--max-warnings 1", 0),
+        ("--max-warnings 1 --fail-on info", 1),
+        ("--fail-on error", 0),
+    ],
+)
+def test_max_warnings(tmp_path: Path, options: str, code: int) -> None:
+    """So many warnings pass, and no error; a finding below them only counts when it is asked for."""
+    (tmp_path / "a.py").write_text("import x  # noqa: PC101\n")
+    assert run("lint", str(tmp_path / "a.py"), *options.split())[0] == code
+
+
+def test_output_file(tmp_path: Path) -> None:
+    """The report goes there and nowhere else, without colours; a place that cannot be written is named."""
+    out = tmp_path / "report.txt"
+    assert run("lint", "-", "-o", str(out), stdin=CLOCKS) == (1, "")
+    assert out.read_text().startswith("error[PC101]")
+    failed = CliRunner().invoke(cli, ["lint", "-", "-o", "/nowhere/x"], input=CLOCKS)
+    assert "cannot be written" in str(failed.exception)
 
 
 def test_lint_imports_no_server() -> None:

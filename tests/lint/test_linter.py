@@ -110,3 +110,12 @@ def test_an_unknown_rule() -> None:
     """A selector that nothing matches is a mistake."""
     with pytest.raises(ConfigError, match="no rule is called PC999"):
         Selection(select=("PC999",)).rules()
+
+
+def test_a_file_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often, and however, it is named."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "log.jsonl").write_text(CLOCKS)
+    monkeypatch.chdir(tmp_path)
+    report = lint_paths(["a/log.jsonl", ".", "./a", str(tmp_path / "a"), "a/../a/log.jsonl"], ALL)
+    assert (codes(report), report.inspected) == (["PC101"], 1)

@@ -9,13 +9,19 @@ import ast
 import io
 import tokenize
 import warnings
-from collections.abc import Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import BinaryIO, Final
 
 from lint.documents import NotInspected, Unreadable
-from lint.rule import Document, Location
+from lint.fixes.move import move_behind
+from lint.fixes.order import sort_iteration, sort_keys
+from lint.fixes.strip import strip_signature
+from lint.fixes.tools import sort_tools
+from lint.fixes.tree import Lines, Tree, tree_of
+from lint.rule import Document, Fix, Location
 from lint.source import Source
-from lint.sources.flow import FlowDocument
+from lint.sources.flow import Flow, FlowDocument
 from lint.sources.python.scope import OutOfSteps
 from lint.sources.python.statements import follow
 from lint.sources.python.weigh import flows
@@ -23,8 +29,29 @@ from lint.sources.python.weigh import flows
 MAX_BYTES = 1_000_000
 
 
+_FIXES: Final[dict[str, Callable[[Tree, int, int], Iterable[Fix]]]] = {
+    "json_order": sort_keys,
+    "unordered": sort_iteration,
+    "signed": strip_signature,
+    "shuffled": sort_tools,
+    **dict.fromkeys("clock date id counter state user docs variable".split(), move_behind),
+}
+
+
 class PythonModule(FlowDocument):
     """A module that was read."""
+
+    def candidates(self, flow: Flow) -> Iterable[Fix]:
+        """Edits by the kind of the flow."""
+        find = _FIXES.get(flow.kind)
+        return find(tree_of(self.text), flow.row, flow.column) if find else ()
+
+    def reread(self, text: str) -> tuple[Flow, ...] | None:
+        """The flows of another module."""
+        try:
+            return _flows(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OutOfSteps):
+            return None
 
 
 def read(filename: str, file: BinaryIO) -> Iterator[Document]:
@@ -35,19 +62,27 @@ def read(filename: str, file: BinaryIO) -> Iterator[Document]:
         return
     try:
         text = raw.decode(tokenize.detect_encoding(io.BytesIO(raw).readline)[0])
-        yield PythonModule(filename, text, tuple(flows(follow(_parse(text)))))
+        yield PythonModule(filename, text, _flows(text))
     except SyntaxError as error:
         yield Unreadable(filename, f"no Python: {error.msg}", Location(error.lineno or 1, error.offset or 1))
     except UnicodeDecodeError as error:
         yield Unreadable(
             filename, f"no UTF-8 at byte {error.start}", Location(raw.count(b"\n", 0, error.start) + 1, 1)
         )
-    except ValueError as error:
+    except (ValueError, LookupError) as error:
         yield Unreadable(filename, f"no Python: {error}", Location(1, 1))
     except (RecursionError, MemoryError):
         yield NotInspected(filename, "nested too deeply to follow")
     except OutOfSteps:
         yield NotInspected(filename, "too large to follow every path")
+
+
+def _flows(text: str) -> tuple[Flow, ...]:
+    found = flows(follow(_parse(text)))
+    if text.isascii():
+        return tuple(found)
+    lines = Lines(text)
+    return tuple(replace(flow, column=lines.column(flow.row, flow.column - 1)) for flow in found)
 
 
 def _parse(text: str) -> ast.Module:

@@ -21,6 +21,7 @@ from lint.sources.python.values import (
     parts_of,
     retag,
     volatile,
+    without,
 )
 
 _KEEPS = frozenset(
@@ -40,6 +41,8 @@ def method_of(call: Call, method: str, receiver: Value) -> Value | None:
         return formats.named_holes(receiver, call.named, jinja=method == "render")
     if method == "replace" and len(call.positional) >= 2:
         return formats.swap(receiver, formats.known(call.first()), call.positional[1])
+    if method in ("partition", "split") and formats.known(call.first()) == "?":
+        return without(receiver, frozenset({"signed"}))
     if method in ("strftime", "isoformat", "date") or (method in _KEEPS and not _is_generator(receiver)):
         return retag(_carrier(receiver), narrow(method, formats.known(call.first()) if call.positional else None))
     if _is_generator(receiver):

@@ -3,13 +3,15 @@
 import json
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from lint.examples import HANDBOOK, asked, chat, one
 from lint.linter import Report, lint_paths
 from lint.registry import rules
 from lint.report import TEXT_FORMATS, statistics
-from lint.report.full import write
+from lint.report.full import as_text, write
+from lint.sources.examples import template
 
 FIELDS = (
     "code name severity message filename location request pointer start end occurrences recoverable_tokens fix url"
@@ -85,3 +87,58 @@ def test_statistics(tmp_path: Path) -> None:
         "    1  PC101  clock-in-prefix",
         "    1  PC103  request-id-in-prefix",
     ]
+
+
+def console(folder: Path, width: int) -> Console:
+    return Console(width=width, record=True, file=(folder / "out").open("w"))
+
+
+def linted(folder: Path) -> Report:
+    return lint_paths([str(folder)], list(rules().values()))
+
+
+def test_a_rule_explains_itself_once(tmp_path: Path) -> None:
+    """Help, settings of the gateway and docs stand below the first of its findings; the fix below each."""
+    (tmp_path / "a.j2").write_text(template("Today is {{ now() }}.").text)
+    (tmp_path / "b.j2").write_text(template("It is {{ now() }}.").text)
+    shown = console(tmp_path, 100)
+    write(linted(tmp_path), shown)
+    text = shown.export_text()
+    assert [text.count(f"= {note}: ") for note in ("help", "gateway", "docs", "fix")] == [1, 1, 1, 2]
+    assert "2 with --fix --unsafe-fixes." in text
+    shown.file.close()
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_full_fits_the_terminal(tmp_path: Path, width: int) -> None:
+    """Messages and notes are wrapped, the line with the place is cut around it; longer are names and addresses."""
+    line = "x" * 300 + " {{ now() }} " + "y" * 300
+    (tmp_path / "a.j2").write_text(template(line).text)
+    shown = console(tmp_path, width)
+    write(linted(tmp_path), shown)
+    lines = shown.export_text().splitlines()
+    assert [text for text in lines if len(text) > width and "://" not in text and "-->" not in text] == []
+    marked = next(at for at, text in enumerate(lines) if text.startswith(" 1 | "))
+    assert lines[marked].index("now()") == lines[marked + 1].index("^")
+    shown.file.close()
+
+
+def test_wide_characters(tmp_path: Path) -> None:
+    """The caret stands below the place for letters of two columns, too."""
+    (tmp_path / "a.j2").write_text(template("\u65e5\u672c {{ now() }}.").text)
+    shown = console(tmp_path, 100)
+    write(linted(tmp_path), shown)
+    lines = shown.export_text().splitlines()
+    marked = next(at for at, text in enumerate(lines) if text.startswith(" 1 | "))
+    assert lines[marked + 1].index("^") == lines[marked].index("now()") + 2
+    shown.file.close()
+
+
+def test_no_colours_where_none_are_wanted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """NO_COLOR, and output to a file."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[" in as_text(report(tmp_path), frames=True, plain=False)
+    assert "\x1b" not in as_text(report(tmp_path), frames=True, plain=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in as_text(report(tmp_path), frames=True, plain=False)
