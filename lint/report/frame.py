@@ -48,7 +48,7 @@ def _text_at(finding: Finding) -> str | None:
     if row is not None and row > _FURTHEST:
         return None
     with Path(finding.filename).open("rb") as file:
-        for number, (_, body) in enumerate(requests(finding.filename, file, Tally())):
+        for number, (_, body, _) in enumerate(requests(finding.filename, file, Tally())):
             if finding.request in (None, number):
                 return _text(value_at(body, finding.pointer or ""))
     return None

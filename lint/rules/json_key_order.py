@@ -1,4 +1,4 @@
-"""The same JSON is sent with its keys in another order, or spelled otherwise."""
+"""The same JSON is sent with its keys in another order."""
 
 import json
 
@@ -16,11 +16,10 @@ RULE = Rule(
     code="PC303",
     name="json-key-order",
     severity="error",
-    summary="The same JSON is sent with its keys in another order, or spelled otherwise.",
+    summary="The same JSON is sent with its keys in another order.",
     why=(
-        "A schema, an argument or a settings object in a text is the same value in any key order and with "
-        "any white space, but not the same tokens. Maps without a fixed order and two JSON writers make "
-        "it drift."
+        "A schema, an argument or a settings object in a text is the same value in any key order, but not "
+        "the same tokens. Maps without a fixed order and two JSON writers make it drift."
     ),
     instead=(
         "Write it by one function, with sorted keys and fixed separators (`json.dumps(..., "
@@ -30,7 +29,7 @@ RULE = Rule(
     since="0.1.0",
     checks=(
         uses("json_order"),
-        losses("key_order", "json_format", severity="error"),
+        losses("key_order", severity="error"),
     ),
     bad=(
         app("'Settings: ' + json.dumps(docs) + POLICY", imports="import json"),
@@ -38,7 +37,12 @@ RULE = Rule(
         app("POLICY + text", imports="from json import dumps as write", setup="text = write(history)"),
         log(*(chat(HANDBOOK, tools=[dict(items)]) for items in (_TOOL, _TOOL[::-1], _TOOL))),
         asked(*(f"Settings: {json.dumps(dict(items))}\n{HANDBOOK}" for items in (_SETTINGS, _SETTINGS[::-1]))),
-        asked(*(f"Settings: {json.dumps(dict(_SETTINGS), indent=indent)}\n{HANDBOOK}" for indent in (None, 2))),
+        asked(
+            *(
+                f"Settings: {json.dumps(dict(_SETTINGS[at:] + _SETTINGS[:at]), indent=at)}\n{HANDBOOK}"
+                for at in (0, 2)
+            )
+        ),
     ),
     good=(
         app("'Settings: ' + json.dumps(docs, sort_keys=True) + POLICY", imports="import json"),

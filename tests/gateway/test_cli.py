@@ -44,7 +44,19 @@ def prefixgate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     return Command(monkeypatch, capsys)
 
 
-COMMANDS = [[], ["serve"], ["demo"], ["canon"], ["diff"], ["key"], ["key", "new"], ["config"], ["simulate"], ["lint"], ["rule"]]
+COMMANDS = [
+    [],
+    ["serve"],
+    ["demo"],
+    ["canon"],
+    ["diff"],
+    ["key"],
+    ["key", "new"],
+    ["config"],
+    ["simulate"],
+    ["lint"],
+    ["rule"],
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
