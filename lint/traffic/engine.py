@@ -89,11 +89,16 @@ class TrafficEngine:
 
     def result(self, filename: str) -> Traffic:
         """What all of them lost."""
-        losses = tuple(loss for loss in self._losses.result() if self._tails.are_constant(loss))
-        for loss in losses:
-            loss.kind = "forked_template" if self._forks.is_fork(loss) else closer(loss)
+        losses = tuple(loss for loss in self._losses.result() if self._named(loss))
         notes = tuple(note for watcher in self._watchers for note in watcher.notes(losses))
         return Traffic(filename, self._requests, self._bytes, losses, notes)
+
+    def _named(self, loss: Loss) -> bool:
+        """Give a loss its closest name; False for one that nothing could be done about."""
+        one_set, constant = self._tails.are_one_set(loss), self._tails.are_constant(loss)
+        name = "forked_template" if self._forks.is_fork(loss) else closer(loss, one_set=one_set, constant=constant)
+        loss.kind = name or loss.kind
+        return name is not None
 
     def _compare(self, prior: Request | None, nearest: Request | None, cached: int, request: Request) -> Loss | None:
         """nearest: what it shares with this prior, `cached` bytes, is cached anyway."""
@@ -122,7 +127,7 @@ class TrafficEngine:
         kind = _kind(cause, runs, prior.body, request.body)
         if kind in WEAK and lost < _LEAST_WEAK:
             return None
-        self._tails.see(request, kind, runs)
+        self._tails.see(request, kind, same, runs)
         return self._count(cause, request, lost, kind)
 
     def _count(self, cause: "Cause | Parted", request: Request, lost: int, kind: str | None = None) -> Loss:

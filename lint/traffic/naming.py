@@ -8,6 +8,7 @@ import re
 from typing import Final
 
 from lint.traffic.losses import WEAK, Loss
+from prefix.realign import common_prefix
 
 REACH: Final = 240
 """Code points before a place, and behind it, that are looked at."""
@@ -40,19 +41,42 @@ _EXAMPLES: Final = re.compile(
 _EMAIL: Final = re.compile(r"\S+@\S+\.\w+")
 
 
-def closer(loss: Loss) -> str:
-    """The name of a loss's cause, the closest that fits."""
-    before, after = loss.around
+def closer(loss: Loss, *, one_set: bool, constant: bool) -> str | None:
+    """The name of a loss's cause, the closest that fits; None when nothing could have been done about it.
+
+    one_set, constant: of what comes again behind the difference (lint.traffic.tails).
+    """
+    before, after = _lead(loss), loss.around[1]
     if _ADDRESS.search(before):
         return "address_repr"
     if loss.pointer.startswith(("/tools", "/functions")):
         is_user = loss.kind == "tool_text" and _names_a_user(loss, before)
         return "volatile_tool_text" if loss.kind in _VOLATILE or is_user else loss.kind
-    if loss.kind == "text_order" and _RETRIEVED.search(before + after) and not _EXAMPLES.search(before + after):
-        return "document_order"
+    if loss.kind == "text_order":
+        return _order(loss, before + after, one_set=one_set, constant=constant)
     if loss.kind in WEAK:
-        return _whose(loss, before)
+        return _whose(loss, before) if constant else None
     return loss.kind
+
+
+def _lead(loss: Loss) -> str:
+    """The text up to where the two values part."""
+    a, b = loss.values
+    same = common_prefix(a, b) if a is not None and b is not None else 0
+    return loss.around[0] + (a or "")[:same]
+
+
+def _order(loss: Loss, around: str, *, one_set: bool, constant: bool) -> str | None:
+    """Examples are a choice of the author's; documents of the question's, so only their order and place are."""
+    if _EXAMPLES.search(around):
+        return loss.kind
+    if _RETRIEVED.search(around):
+        return "document_order" if one_set else "retrieved_text" if constant else None
+    return loss.kind if one_set or constant or _in_system(loss) else None
+
+
+def _in_system(loss: Loss) -> bool:
+    return loss.pointer.startswith(("/system", "/instructions", "/messages/0/", "/input/0/"))
 
 
 def _whose(loss: Loss, before: str) -> str:

@@ -76,7 +76,7 @@ def test_redact() -> None:
     document = asked(*(f"The customer is called {name}.\n{HANDBOOK}" for name in ("Grace", "Barbara", "Edsger")))
     shown = lint_text(*document)
     assert "Grace" in shown[0].message
-    (hidden,) = [next(rule.check(_read(document.text), redact=True)) for rule in ALL if rule.code == "PC201"]
+    (hidden,) = [next(rule.check(_read(document.text), redact=True)) for rule in ALL if rule.code == "PC104"]
     assert "Grace" not in hidden.message
     assert "characters]" in hidden.message
 
