@@ -85,12 +85,19 @@ def _report(documents: Iterable[Document], chosen: Collection[Rule], redact: boo
     findings: list[Finding] = []
     inspected = 0
     for document in documents:
-        inspected += not isinstance(document, (Unreadable, NotInspected))
+        read = not isinstance(document, (Unreadable, NotInspected))
+        inspected += read and any(rule.can_judge(document) for rule in chosen)
         findings += _judge(document, chosen, redact)
     if not inspected:
-        nothing = NotInspected(" ".join(paths), "nothing was inspected", nothing=True)
-        findings += _judge(nothing, chosen, redact)
+        nothing = NotInspected(" ".join(paths), "nothing was inspected" + _needs(chosen), nothing=True)
+        findings += _judge(nothing, [rules()["PC003"]], redact)
     return Report(sorted(findings, key=_order), inspected)
+
+
+def _needs(chosen: Collection[Rule]) -> str:
+    """What the rules need, when all of them need something."""
+    needs = [f"{rule.code} needs {' and '.join(rule.needs)} in the log" for rule in chosen if rule.needs]
+    return f": {', '.join(needs)}" if needs and len(needs) == len(chosen) else ""
 
 
 def _judge(document: Document, chosen: Collection[Rule], redact: bool) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ RULE = Rule(
     ),
     instead="Send one request first, wait for the first token of its answer, then send the others.",
     since="0.1.0",
-    checks=(notes("fanout", "warning"),),
+    checks=(notes("fanout", "warning", needs=("times",)),),
     bad=(
         _sent(0, 0.1, 0.2, 0.3),
         _sent(0, 1.5, 1.6),

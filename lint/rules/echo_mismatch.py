@@ -37,7 +37,7 @@ RULE = Rule(
     ),
     instead="Keep the message as it came, byte for byte, and send that back.",
     since="0.1.0",
-    checks=(notes("echo", "warning"),),
+    checks=(notes("echo", "warning", needs=("answers",)),),
     bad=(
         log(*_two(_ANSWER, _ANSWER.strip())),
         log(*_two(_ANSWER, _ANSWER.replace("I think", "we think"))),

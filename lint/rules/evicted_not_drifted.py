@@ -31,7 +31,7 @@ RULE = Rule(
         "will not help."
     ),
     since="0.1.0",
-    checks=(notes("evicted", "info"),),
+    checks=(notes("evicted", "info", needs=("reported cached tokens",)),),
     bad=(
         log(*_reported(0, 480, 0, 490)),
         log(*_reported(0, 480, 0, 0, 0, 490, worker="w1")),

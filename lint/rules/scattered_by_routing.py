@@ -29,7 +29,7 @@ RULE = Rule(
     ),
     instead="Route by prefix or by session: the gateway's policies do (`prefixgate simulate` compares them).",
     since="0.1.0",
-    checks=(notes("scattered", "warning"),),
+    checks=(notes("scattered", "warning", needs=("workers",)),),
     bad=(
         log(*_served("w1", "w2")),
         log(*_served("w1", "w2", "w3")),

@@ -29,7 +29,11 @@ RULE = Rule(
         "leave the breakpoint out where nothing comes again."
     ),
     since="0.1.0",
-    checks=(notes("ttl_order", "warning"), notes("expired", "warning"), breakpoint_faults("ttl_order")),
+    checks=(
+        notes("ttl_order", "warning"),
+        notes("expired", "warning", needs=("times",)),
+        breakpoint_faults("ttl_order"),
+    ),
     bad=(
         one(claude(marked("Hello", "1h"), system=marked(HANDBOOK * 30))),
         log(*(claude(marked(question, "1h"), system=marked(HANDBOOK * 30, "5m")) for question in QUESTIONS)),

@@ -28,8 +28,11 @@ def losses(*kinds: str, severity: Severity, often: Severity | None = None) -> Ch
     return Check(Traffic, find)
 
 
-def notes(kind: str, severity: Severity) -> Check[Traffic]:
-    """The check for notes of a kind (lint.traffic.watcher). severity: of a costly one, or one of unknown cost."""
+def notes(kind: str, severity: Severity, *, needs: tuple[str, ...] = ()) -> Check[Traffic]:
+    """The check for notes of a kind (lint.traffic.watcher).
+
+    severity: of a costly one, or one of unknown cost. needs: what the log must tell (lint.traffic.reply.told).
+    """
 
     def find(document: Traffic) -> Iterator[Sighting]:
         for note in document.notes:
@@ -37,7 +40,7 @@ def notes(kind: str, severity: Severity) -> Check[Traffic]:
                 lower = severity if note.share is None else lowered(severity, note.share)
                 yield replace(note.sighting, severity=note.sighting.severity or lower)
 
-    return Check(Traffic, find)
+    return Check(Traffic, find, needs)
 
 
 def _sighting(loss: Loss, severity: Severity) -> Sighting:

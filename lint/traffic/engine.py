@@ -12,12 +12,12 @@ from typing import Any, Final, NamedTuple
 
 from lint.traffic.forks import Forks
 from lint.traffic.form import same_form
-from lint.traffic.inserts import moved_insert
+from lint.traffic.inserts import goes_on_behind, grew, moved_insert
 from lint.traffic.known import KnownCauses
 from lint.traffic.losses import WEAK, Loss, Losses
 from lint.traffic.naming import REACH, closer
 from lint.traffic.pictures import same_picture
-from lint.traffic.reply import NOTHING, Reply
+from lint.traffic.reply import NOTHING, Reply, told
 from lint.traffic.seen import Request, Seen, block_keys
 from lint.traffic.tails import Tails
 from lint.traffic.watcher import Exchange, Note
@@ -43,13 +43,14 @@ _SHARED_LISTS: Final = frozenset(("tool_order", "tool_set"))
 
 class Traffic(NamedTuple):
     """A log, read. requests: how many. losses: the most costly first. bytes: of all prompts. notes: what is to be
-    said beside the losses."""
+    said beside the losses. tells: what the log says beside the bodies (lint.traffic.reply)."""
 
     filename: str
     requests: int
     bytes: int
     losses: tuple[Loss, ...]
     notes: tuple[Note, ...] = ()
+    tells: frozenset[str] = frozenset()
 
 
 class TrafficEngine:
@@ -62,6 +63,7 @@ class TrafficEngine:
         self._forks = Forks()
         self._tails = Tails()
         self._watchers = watchers()
+        self._tells: frozenset[str] = frozenset()
         self._requests = 0
         self._bytes = 0
 
@@ -82,6 +84,8 @@ class TrafficEngine:
         exchange = Exchange(request, marked, reply, before, nearest, cached, keys)
         for watcher in self._watchers:
             watcher.see(exchange)
+        if reply is not NOTHING:
+            self._tells |= told(reply)
         self._losses.sent(request.template, len(view))
         self._seen.add(request, keys)
         self._requests += 1
@@ -91,7 +95,7 @@ class TrafficEngine:
         """What all of them lost."""
         losses = tuple(loss for loss in self._losses.result() if self._named(loss))
         notes = tuple(note for watcher in self._watchers for note in watcher.notes(losses))
-        return Traffic(filename, self._requests, self._bytes, losses, notes)
+        return Traffic(filename, self._requests, self._bytes, losses, notes, self._tells)
 
     def _named(self, loss: Loss) -> bool:
         """Give a loss its closest name; False for one that nothing could be done about."""
@@ -169,13 +173,17 @@ def _session_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> Parted | None
 
 def _kind(cause: Cause, runs: list[Run], a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
     """The cause's kind, closer where the two prompts are needed for that."""
-    if cause.kind in WEAK and _crossing(runs):
+    kind: str = cause.kind
+    if kind == "history_edited" and not grew(a, b):
+        kind = "other_conversation"
+    if kind in WEAK and _crossing(runs):
         return "text_order"
     if cause.kind == "media":
         values = value_at(a, cause.path), value_at(b, cause.path)
-        if all(isinstance(value, str) for value in values) and same_picture(*values):
+        same = same_picture(*values) if all(isinstance(value, str) for value in values) else None
+        if same == "pixels" or (same == "size" and goes_on_behind(a, b, cause.path)):
             return "reencoded_image"
-    return cause.kind
+    return kind
 
 
 def _around(body: Mapping[str, Any], cause: "Cause | Parted") -> tuple[str, str]:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from prefix.conversations import only_text
 from prefix.divergence import compact_json
+from prefix.system import SYSTEM_ROLES
 
 _LEAST: Final = 16
 """Code points of a note."""
@@ -29,7 +30,7 @@ def moved_insert(a: Mapping[str, Any], b: Mapping[str, Any]) -> Insert | None:
     """The note that stands in the older body and has moved in the newer one."""
     key = "input" if "input" in a else "messages"
     older, newer = a.get(key), b.get(key)
-    if not isinstance(older, list) or not isinstance(newer, list) or not 1 < len(older) < len(newer):
+    if not isinstance(older, list) or not isinstance(newer, list) or len(older) < 2 or not grew(a, b):
         return None
     at = next((at for at, (x, y) in enumerate(zip(older, newer, strict=False)) if x != y), None)
     if at is None:
@@ -40,13 +41,37 @@ def moved_insert(a: Mapping[str, Any], b: Mapping[str, Any]) -> Insert | None:
     return Insert(f"/{key}/{at}", text, len(compact_json(newer[at : _answered(newer)])))
 
 
+def grew(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether the newer body has more turns: no two requests of one conversation have equally many."""
+    sizes = [
+        sum(len(body[key]) for key in ("messages", "input") if isinstance(body.get(key), list)) for body in (a, b)
+    ]
+    return sizes[0] < sizes[1]
+
+
+def goes_on_behind(a: Mapping[str, Any], b: Mapping[str, Any], path: str) -> bool:
+    """Whether the messages behind the one that `path` points into are those of the older conversation, and more."""
+    _, key, at, *_ = [*path.split("/"), "", ""]
+    older, newer = a.get(key), b.get(key)
+    if not isinstance(older, list) or not isinstance(newer, list) or not at.isdecimal():
+        return False
+    rest = older[int(at) + 1 :]
+    return bool(rest) and newer[int(at) + 1 : len(older)] == rest
+
+
 def _message(older: list[Any], newer: list[Any], at: int) -> str | None:
     """A whole message that moved."""
     rest = older[at + 1 :]
     if newer[at : at + len(rest)] != rest or not (rest or _is_answer(newer[at])):
         return None
-    note = _text(older[at])
-    return note if any(_again(note, _text(turn)) for turn in newer[at + len(rest) :]) else None
+    note, later = older[at], newer[at + len(rest) :]
+    return _text(note) if any(_is_again(note, turn) for turn in later) else None
+
+
+def _is_again(note: Any, turn: Any) -> bool:
+    """Two notes of the operator may say different things; one of a user has to be known by its words."""
+    roles = [item.get("role") if isinstance(item, dict) else None for item in (note, turn)]
+    return (roles[0] == roles[1] and roles[0] in SYSTEM_ROLES) or _again(_text(note), _text(turn))
 
 
 def _part(older: list[Any], newer: list[Any], at: int) -> str | None:

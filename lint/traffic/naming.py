@@ -13,6 +13,8 @@ from prefix.realign import common_prefix
 REACH: Final = 240
 """Code points before a place, and behind it, that are looked at."""
 _NEAR: Final = 48
+_HEADING: Final = 100
+"""Code points before a list in which a heading says what it lists."""
 _LONGEST_NAME: Final = 80
 _VOLATILE: Final = frozenset(
     ("clock", "date", "request_id", "attribution", "environment", "hostname", "signed_url", "counter")
@@ -35,7 +37,8 @@ _RETRIEVED: Final = re.compile(
 )
 _EXAMPLES: Final = re.compile(
     r"\b(?:examples?|few-?shot|demonstrations?|Q|A|question|answer|input|output|user|assistant|beispiele?|exemples?"
-    r"|ejemplos?|frage|antwort)\b ?\d*\s*:|示例|例子?[::]|[问答][::]",
+    r"|ejemplos?|frage|antwort|eingabe|ausgabe|entrada|salida|entrée|sortie|pregunta|respuesta)\b ?\d*\s*:"
+    r"|示例|例子?[::]|[问答][::]",
     re.IGNORECASE,
 )
 _EMAIL: Final = re.compile(r"\S+@\S+\.\w+")
@@ -53,7 +56,7 @@ def closer(loss: Loss, *, one_set: bool, constant: bool) -> str | None:
         is_user = loss.kind == "tool_text" and _names_a_user(loss, before)
         return "volatile_tool_text" if loss.kind in _VOLATILE or is_user else loss.kind
     if loss.kind == "text_order":
-        return _order(loss, before + after, one_set=one_set, constant=constant)
+        return _order(loss, before[-_HEADING:] + after[:_NEAR], one_set=one_set, constant=constant)
     if loss.kind in WEAK:
         return _whose(loss, before) if constant else None
     return loss.kind

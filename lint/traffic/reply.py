@@ -49,6 +49,17 @@ class Reply(NamedTuple):
 NOTHING: Final = Reply()
 
 
+def told(reply: Reply) -> frozenset[str]:
+    """What of it is known, as rules ask for it."""
+    known = {
+        "answers": reply.answer is not None,
+        "reported cached tokens": reply.cached is not None,
+        "times": reply.started is not None,
+        "workers": reply.worker is not None,
+    }
+    return frozenset(name for name, is_known in known.items() if is_known)
+
+
 def reply_in(entry: Mapping[str, Any], body: Mapping[str, Any]) -> Reply:
     """What an entry of a log says beside the body in it; NOTHING when it is the body alone."""
     if entry is body:

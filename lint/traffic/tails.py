@@ -26,8 +26,8 @@ _ORDERED: Final = "text_order"
 
 @dataclass(slots=True)
 class _Behind:
-    """ends: how often each end was seen, by hash. losses: how many. behind, again: bytes behind the difference without
-    the longest run, and those of them that came again."""
+    """ends: how often each end was seen, by hash. losses: how many. behind, again: bytes behind the difference
+    without the longest run, and those of them that came again."""
 
     ends: dict[int, int] = field(default_factory=dict)
     losses: int = 0

@@ -110,3 +110,20 @@ def test_an_unknown_rule() -> None:
     """A selector that nothing matches is a mistake."""
     with pytest.raises(ConfigError, match="no rule is called PC999"):
         Selection(select=("PC999",)).rules()
+
+
+@pytest.mark.parametrize(
+    ("name", "selected", "says"),
+    [
+        ("log.jsonl", "PC504", "nothing was inspected: PC504 needs answers in the log"),
+        ("log.jsonl", "PC807", "nothing was inspected: PC807 needs times in the log"),
+        ("app.py", "PC911", "nothing was inspected: PC911 needs reported cached tokens in the log"),
+        ("app.py", "PC402", "nothing was inspected"),
+    ],
+)
+def test_a_rule_that_cannot_judge_is_no_pass(tmp_path: Path, name: str, selected: str, says: str) -> None:
+    """Source for a rule that needs traffic, a log without answers for one that compares them: both are said."""
+    (tmp_path / name).write_text(CLOCKS if name.endswith("l") else "PROMPT = 'Be brief.'\n")
+    report = lint_paths([str(tmp_path / name)], Selection(select=(selected,)).rules())
+    assert [(finding.code, finding.message) for finding in report.findings] == [("PC003", says)]
+    assert report.inspected == 0

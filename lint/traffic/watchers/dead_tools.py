@@ -5,7 +5,8 @@ for the number of tools, nothing is said: a tool that was not needed in ten call
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 from lint.rule import Location, Sighting
 from lint.traffic.answers import answered, sent_back
@@ -23,11 +24,13 @@ _CALLS_PER_TOOL: Final = 4
 
 
 class _ToolSet:
-    """Requests that send the same tools."""
+    """Requests that send the same tools. sizes: bytes of each, by name."""
 
-    def __init__(self, request: Request, names: list[str]) -> None:
-        self.first = request
-        self.names = names
+    def __init__(self, request: Request, member: str, sizes: dict[str, int]) -> None:
+        self.where = Sighting(
+            message="", location=Location(request.row, 1), request=request.number, pointer=f"/{member}"
+        )
+        self.sizes = sizes
         self.requests = 0
         self.calls = 0
         self.called: set[str] = set()
@@ -42,14 +45,18 @@ class DeadTools:
     def see(self, exchange: Exchange) -> None:
         """Nothing for a request without tools."""
         body = exchange.request.body
-        tools = body.get("tools") or body.get("functions")
+        member = "tools" if body.get("tools") else "functions"
+        tools = body.get(member)
         if not isinstance(tools, list):
             return
         names = tool_names(tools)
         key = tuple(sorted(names))
-        if key not in self._sets and len(self._sets) >= _SETS:
-            return
-        known = self._sets.setdefault(key, _ToolSet(exchange.request, names))
+        known = self._sets.get(key)
+        if known is None:
+            if len(self._sets) >= _SETS:
+                return
+            sizes = {name: len(compact_json(tool)) for name, tool in zip(names, tools, strict=True)}
+            known = self._sets[key] = _ToolSet(exchange.request, member, sizes)
         known.requests += 1
         for name in _called(exchange):
             known.calls += 1
@@ -58,8 +65,8 @@ class DeadTools:
     def notes(self, _losses: Sequence[Loss]) -> Iterator[Note]:
         """One per set of tools."""
         for known in self._sets.values():
-            dead = [name for name in known.names if name not in known.called]
-            enough = known.requests >= _REQUESTS and known.calls >= _CALLS_PER_TOOL * len(known.names)
+            dead = [name for name in known.sizes if name not in known.called]
+            enough = known.requests >= _REQUESTS and known.calls >= _CALLS_PER_TOOL * len(known.sizes)
             if dead and enough:
                 yield _note(known, dead)
 
@@ -80,20 +87,12 @@ def _called(exchange: Exchange) -> Iterator[str]:
 
 
 def _note(known: _ToolSet, dead: list[str]) -> Note:
-    tools: list[Any] = known.first.body.get("tools") or known.first.body.get("functions") or []
-    unused = [tool for tool, name in zip(tools, known.names, strict=True) if name in dead]
-    tokens = round(len(compact_json(unused)) / BYTES_PER_TOKEN)
+    tokens = round(sum(known.sizes[name] for name in dead) / BYTES_PER_TOKEN)
+    message = (
+        f"{len(dead)} of {len(known.sizes)} tools are never called: about {tokens:,} tokens in each of"
+        f" {known.requests:,} requests ({known.calls:,} calls seen)"
+    )
     return Note(
         "dead_tool",
-        Sighting(
-            message=(
-                f"{len(dead)} of {len(known.names)} tools are never called: about {tokens:,} tokens in each of"
-                f" {known.requests:,} requests ({known.calls:,} calls seen)"
-            ),
-            values=(", ".join(dead),),
-            location=Location(known.first.row, 1),
-            request=known.first.number,
-            pointer="/tools" if "tools" in known.first.body else "/functions",
-            occurrences=known.requests,
-        ),
+        replace(known.where, message=message, values=(", ".join(dead),), occurrences=known.requests),
     )

@@ -17,16 +17,19 @@ from prefix.realign import common_prefix
 _NAMES: Final = ("prompt_cache_key", "cache_salt", "extra_key", "lora_path")
 _LEAST: Final = 256
 """Bytes that two requests with other values must share."""
-_TEMPLATES: Final = 1024
+_TEMPLATES: Final = 512
+_KEPT: Final = 65_536
 _VALUES: Final = 4096
 _FEW: Final = 3
 
 
 @dataclass(slots=True)
 class _Split:
-    """Of one template. last: its latest request, whatever its key. values: hashes of those seen."""
+    """Of one template. view, value: of its latest request, the view no longer than 64 KB. values: hashes of those
+    seen."""
 
-    last: Request
+    view: bytes
+    value: str
     values: set[int] = field(default_factory=set)
 
 
@@ -52,19 +55,19 @@ class Keys:
         split = self._splits.get(key)
         if split is None:
             if len(self._splits) < _TEMPLATES:
-                self._splits[key] = _Split(request, {hash(value)})
+                self._splits[key] = _Split(request.view[:_KEPT], value, {hash(value)})
             return
         if hash(value) not in split.values and len(split.values) < _VALUES:
             split.values.add(hash(value))
-            shared = common_prefix(split.last.view, request.view)
+            shared = common_prefix(split.view, request.view)
             if shared >= _LEAST:
-                self._count(name, value, split.last, request, shared)
-        split.last = request
+                self._count(name, (split.value, value), request, shared)
+        split.view, split.value = request.view[:_KEPT], value
 
-    def _count(self, name: str, value: str, last: Request, request: Request, shared: int) -> None:
+    def _count(self, name: str, values: tuple[str, str], request: Request, shared: int) -> None:
         new = Sighting(
             message=f"another /{name} for a prompt that begins as an earlier one",
-            values=(str(last.body.get(name)), value),
+            values=values,
             location=Location(request.row, 1),
             request=request.number,
             pointer=f"/{name}",

@@ -5,6 +5,7 @@ single odd request is no finding.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from lint.breakpoints import Fault, blocks, faults, model_of
@@ -25,7 +26,9 @@ class _Found:
     """A fault, as often as it was seen."""
 
     def __init__(self, fault: Fault, request: Request) -> None:
-        self.fault, self.request = fault, request
+        self.where = Sighting(
+            message=fault.message, location=Location(request.row, 1), request=request.number, pointer=fault.pointer
+        )
         self.count = self.lost = 0
 
 
@@ -55,13 +58,7 @@ class Marks:
         for kind, found in self._found.items():
             if found.count < _FEW and kind not in _ALWAYS:
                 continue
-            sighting = Sighting(
-                message=found.fault.message,
-                location=Location(found.request.row, 1),
-                request=found.request.number,
-                pointer=found.fault.pointer,
-                occurrences=found.count,
-            )
+            sighting = replace(found.where, occurrences=found.count)
             if kind in _COSTS:
                 yield Note.counted(kind, sighting, found.count, found.lost, self._bytes)
             else:

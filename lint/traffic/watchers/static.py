@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from lint.breakpoints import model_of
 from lint.providers import smallest_prefix
 from lint.rule import Location, Sighting
 from lint.traffic.losses import Loss
-from lint.traffic.seen import Request
 from lint.traffic.watcher import Exchange, Note
 from prefix.realign import common_prefix
 from prefix.tokens import BYTES_PER_TOKEN
@@ -30,18 +30,17 @@ _BACKSLASH: Final = ord("\\")
 
 @dataclass(slots=True)
 class _Template:
-    """first: its first request. common: bytes that all share. most: that any two share. openings: the bytes that
-    come next."""
+    """model, number, row, view: of its first request, the view no longer than 64 KB. common: bytes that all share.
+    most: that any two share. openings: the bytes that come next."""
 
-    first: Request
+    model: str
+    number: int
+    row: int
+    view: bytes
     common: int
     most: int = 0
     count: int = 0
     openings: set[int] = field(default_factory=set)
-
-    @property
-    def view(self) -> bytes:
-        return self.first.view[:_KEPT]
 
 
 class Static:
@@ -57,11 +56,11 @@ class Static:
         if known is None:
             if len(self._templates) >= _TEMPLATES:
                 return
-            known = self._templates[request.template] = _Template(request, min(len(request.view), _KEPT))
+            view = request.view[:_KEPT]
+            known = _Template(model_of(request.body), request.number, request.row, view, len(view))
+            self._templates[request.template] = known
         known.count += 1
         known.most = max(known.most, exchange.cached)
-        if request is known.first:
-            return
         same = common_prefix(known.view, request.view)
         if same < known.common:
             known.common = same
@@ -80,18 +79,18 @@ class Static:
 def _below_minimum(templates: list[_Template]) -> Iterator[Note]:
     by_minimum: dict[int, list[_Template]] = {}
     for one in templates:
-        least = smallest_prefix(str(one.first.body.get("model") or one.first.body.get("modelId") or ""))
+        least = smallest_prefix(one.model)
         if least is not None and _SHARED <= one.most < least.tokens * BYTES_PER_TOKEN * _SURE:
             by_minimum.setdefault(least.tokens, []).append(one)
     for tokens, found in by_minimum.items():
-        first = found[0].first
+        first = found[0]
         requests = sum(one.count for one in found)
         shared = round(max(one.most for one in found) / BYTES_PER_TOKEN)
         yield Note(
             "below_minimum",
             Sighting(
                 message=(
-                    f"{requests:,} requests share about {shared:,} tokens at most, and {first.body.get('model')}"
+                    f"{requests:,} requests share about {shared:,} tokens at most, and {first.model}"
                     f" caches no prefix shorter than {tokens:,}"
                 ),
                 location=Location(first.row, 1),
@@ -119,8 +118,8 @@ def _straddle(one: _Template) -> Note:
                 " token is another one in each of them"
             ),
             values=(one.view[max(0, one.common - 24) : one.common].decode(errors="replace"),),
-            location=Location(one.first.row, 1),
-            request=one.first.number,
+            location=Location(one.row, 1),
+            request=one.number,
             occurrences=one.count,
         ),
     )
