@@ -5,7 +5,7 @@ breakpoint stands behind a block: `cache_control` on it (a top-level one stands 
 Bedrock's Converse API a `cachePoint` after it. The numbers are lint.providers'.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from lint.providers import BREAKPOINTS, DEFAULT_LIFETIME, LIFETIMES, smallest_prefix
@@ -96,7 +96,7 @@ def _ttl(mark: Any) -> str:
     return ttl if ttl in LIFETIMES else DEFAULT_LIFETIME
 
 
-def faults(body: Mapping[str, Any], found: list[Block]) -> Iterator[Fault]:
+def faults(body: Mapping[str, Any], found: Sequence[Block]) -> Iterator[Fault]:
     """What can be said of one body alone. found: its blocks. Nothing for models that need no breakpoints."""
     minimum = smallest_prefix(model_of(body))
     if minimum is None or not minimum.marked or not found:
@@ -115,7 +115,7 @@ def faults(body: Mapping[str, Any], found: list[Block]) -> Iterator[Fault]:
     yield from _lifetimes(found, marked)
 
 
-def _unmarked(found: list[Block], least: int) -> Iterator[Fault]:
+def _unmarked(found: Sequence[Block], least: int) -> Iterator[Fault]:
     """The tools and the system text alone are long enough to be cached."""
     front = [block for block in found if block.front]
     tokens = _tokens(front)
@@ -124,7 +124,7 @@ def _unmarked(found: list[Block], least: int) -> Iterator[Fault]:
         yield Fault("no_breakpoint", said, front[-1].pointer)
 
 
-def _lifetimes(found: list[Block], marked: list[int]) -> Iterator[Fault]:
+def _lifetimes(found: Sequence[Block], marked: list[int]) -> Iterator[Fault]:
     for at in marked:
         longer = [late for late in marked if late > at and _seconds(found[late]) > _seconds(found[at])]
         if longer:
@@ -137,5 +137,5 @@ def _seconds(block: Block) -> float:
     return LIFETIMES[block.ttl or DEFAULT_LIFETIME]
 
 
-def _tokens(some: list[Block]) -> int:
+def _tokens(some: Sequence[Block]) -> int:
     return round(sum(len(block.content) for block in some) / BYTES_PER_TOKEN)

@@ -17,6 +17,7 @@ Looked up 2026-11-30, in stored copies of these pages (none was asked live):
 """
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 LOOKED_UP: Final = "2026-11-30"
@@ -51,6 +52,7 @@ _MINIMUMS: Final = tuple(
 )
 
 
+@lru_cache(maxsize=256)
 def smallest_prefix(model: str) -> Minimum | None:
     """What the provider of a model needs to cache at all; None for models on engines, which cache every page."""
     name = model.lower()

@@ -11,6 +11,8 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from lint.traffic.forks import Forks
+from lint.breakpoints import blocks, model_of
+from lint.providers import bills_by_breakpoint
 from lint.traffic.form import same_form
 from lint.traffic.inserts import goes_on_behind, grew, moved_insert
 from lint.traffic.known import KnownCauses
@@ -81,7 +83,8 @@ class TrafficEngine:
         cached = common_prefix(nearest.view, view) if nearest is not None else 0
         loss = self._compare(before or nearest, nearest, cached, request)
         self._forks.see(request, nearest, loss)
-        exchange = Exchange(request, marked, reply, before, nearest, cached, keys)
+        found = blocks(marked) if bills_by_breakpoint(model_of(marked)) else ()
+        exchange = Exchange(request, marked, reply, before, nearest, cached, keys, found)
         for watcher in self._watchers:
             watcher.see(exchange)
         if reply is not NOTHING:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
+from lint.breakpoints import Block
 from lint.rule import Sighting
 from lint.traffic.losses import Loss
 from lint.traffic.reply import Reply
@@ -20,6 +21,7 @@ class Exchange(NamedTuple):
 
     request: in one form (lint.traffic.form). marked: its body as it was logged. before: the turn it goes on from.
     nearest: the earlier request that shares most with it. cached: bytes of the view they share. keys: block_keys.
+    blocks: lint.breakpoints', none for models that need no breakpoints.
     """
 
     request: Request
@@ -29,6 +31,7 @@ class Exchange(NamedTuple):
     nearest: Request | None
     cached: int
     keys: Sequence[int]
+    blocks: Sequence[Block]
 
 
 class Note(NamedTuple):

@@ -99,5 +99,5 @@ def test_minimums(model: str, tokens: int | None) -> None:
     """By the model's name, with whatever the gateway puts around it."""
     found = smallest_prefix(model)
     assert (found and found.tokens) == tokens
-    assert bills_by_breakpoint(model) == (tokens is not None and "claude" in model or "nova" in model)
+    assert bills_by_breakpoint(model) == ((tokens is not None and "claude" in model) or "nova" in model)
     assert smallest_prefix("gpt-4o") == Minimum(1024, marked=False)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from lint.breakpoints import Fault, blocks, faults, model_of
-from lint.providers import bills_by_breakpoint, smallest_prefix
+from lint.breakpoints import Fault, faults, model_of
+from lint.providers import smallest_prefix
 from lint.rule import Location, Sighting
 from lint.traffic.losses import Loss
 from lint.traffic.seen import Request
@@ -41,12 +41,11 @@ class Marks:
 
     def see(self, exchange: Exchange) -> None:
         """Nothing for models that need no breakpoints."""
-        model = model_of(exchange.marked)
-        if not bills_by_breakpoint(model):
+        if not exchange.blocks:
             return
         self._bytes += len(exchange.request.view)
-        for fault in faults(exchange.marked, blocks(exchange.marked)):
-            least = smallest_prefix(model)
+        least = smallest_prefix(model_of(exchange.marked))
+        for fault in faults(exchange.marked, exchange.blocks):
             if fault.kind in _COSTS and least and exchange.cached < least.tokens * BYTES_PER_TOKEN:
                 continue  # nothing that comes again is long enough
             found = self._found.setdefault(fault.kind, _Found(fault, exchange.request))

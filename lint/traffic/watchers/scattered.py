@@ -17,6 +17,8 @@ _LEAST: Final = 1024
 """Bytes by which another worker must be ahead."""
 _BLOCKS: Final = 1 << 18
 _WORKERS: Final = 256
+_REFRESH: Final = 16
+"""Each so many requests, blocks that the worker has are remembered anew."""
 _OFTEN: Final = 0.1
 """Of the requests: a new worker has to see each prefix once, and that is no fault."""
 
@@ -50,7 +52,8 @@ class Scattered:
                 location=Location(request.row, 1),
                 request=request.number,
             )
-        for key in keys[1:]:
+        stale = self._requests % _REFRESH == 0
+        for key in keys[1 if stale else here + 1 :]:
             self._blocks.set(key, (self._blocks.get(key) or 0) | bit)
 
     def _depth(self, keys: Sequence[int], bits: int) -> int:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import xxhash
 
-from lint.breakpoints import Block, blocks, model_of
+from lint.breakpoints import Block, model_of
 from lint.providers import LIFETIMES, LOOK_BACK, smallest_prefix
 from lint.rule import Location, Sighting
 from lint.traffic.generations import Generations
@@ -56,15 +56,13 @@ class Writes:
 
     def see(self, exchange: Exchange) -> None:
         """Nothing for models that need no breakpoints."""
-        minimum = smallest_prefix(model_of(exchange.marked))
-        if minimum is None or not minimum.marked:
-            return
-        found = blocks(exchange.marked)
+        found, model = exchange.blocks, model_of(exchange.marked)
+        minimum = smallest_prefix(model)
         marked = [at for at, block in enumerate(found) if block.ttl is not None]
-        if not marked:
+        if not marked or minimum is None:
             return
         self._bytes += len(exchange.request.view)
-        keys, sizes = _keys(model_of(exchange.marked), found)
+        keys, sizes = _keys(model, found)
         least = minimum.tokens * BYTES_PER_TOKEN
         read = self._read(exchange, keys, sizes, marked)
         self._use(exchange, found[marked[0]], read, least)
@@ -146,7 +144,7 @@ _TITLES: Final = {
 }
 
 
-def _keys(model: str, found: list[Block]) -> tuple[list[int], list[int]]:
+def _keys(model: str, found: Sequence[Block]) -> tuple[list[int], list[int]]:
     """Of each block: the hash of all up to it, and their bytes."""
     digest = xxhash.xxh3_64(model.encode("utf-8", "surrogatepass"))
     keys: list[int] = []
