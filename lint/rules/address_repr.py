@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from lint.bodies import RequestBody
-from lint.examples import HANDBOOK, asked, chat, log, one
+from lint.examples import HANDBOOK, QUESTIONS, asked, chat, log, one
 from lint.rule import Check, Rule, Sighting
 from lint.traffic.checks import losses
 
@@ -49,10 +49,16 @@ RULE = Rule(
         one(
             chat("Be brief.", tools=[{"name": "t", "description": "Uses <bound method Cart.sum of 7 at 0x7f3a2c4d>"}])
         ),
+        asked(*(f"Tools: [<Tool object at 0x7f{at * 7919:010x}>]\n{HANDBOOK}" for at in range(1, 6))),
+        one({"model": "m", "system": f"Use <function price at 0x7f3a2c4d1e50>.\n{HANDBOOK}", "messages": []}),
     ),
     good=(
         asked(*[_with("0x7f3a2c4d1e50")] * 4),
         log(*(chat(HANDBOOK, f"Why <Cart object at 0x7f3a2c{at}d1e50>?") for at in range(4, 9))),
         one(chat(f"Registers begin at 0x40 and end at 0x7f.\n{HANDBOOK}")),
+        asked(*(f"{HANDBOOK}\n{_with('0x7f3a2c4d1e50')}" for _ in range(4))),
+        log(*(chat(HANDBOOK, question) for question in QUESTIONS)),
+        one(chat(HANDBOOK, "What is <Cart object at 0x7f3a2c4d1e50>?")),
+        one(chat(f"Say <unknown> at 0 degrees.\n{HANDBOOK}")),
     ),
 )

@@ -25,11 +25,17 @@ RULE = Rule(
         one(claude(system=marked(HANDBOOK))),
         log(*(claude(question, system=marked(HANDBOOK)) for question in QUESTIONS)),
         one(claude(system=marked(HANDBOOK * 12), model="claude-haiku-4-5-20251001")),
+        log(*(claude(marked(question), system="Be brief.") for question in QUESTIONS)),
+        log(*(claude(question, system=marked(HANDBOOK * 14), model="claude-opus-4-6") for question in QUESTIONS)),
+        one(claude(marked("Hi"), system="Be brief.")),
     ),
     good=(
         one(claude(system=marked(HANDBOOK * 30))),
         log(*(claude(question, system=marked(HANDBOOK * 30)) for question in QUESTIONS)),
         one(claude(system=marked(HANDBOOK), model="m")),
         one(claude(HANDBOOK * 30, "Yes.", marked("And?"), system=marked(HANDBOOK))),
+        log(*(claude(question, system=marked(HANDBOOK * 30)) for question in QUESTIONS)),
+        log(*(claude(question, system=marked(HANDBOOK), model="m") for question in QUESTIONS)),
+        log(*(claude(question, system=marked(HANDBOOK)) for question in QUESTIONS[:2])),
     ),
 )

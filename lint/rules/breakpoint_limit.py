@@ -29,10 +29,15 @@ RULE = Rule(
         log(*(claude(*(marked(f"Turn {at}") for at in range(count))) for count in (1, 3, 5))),
         one(claude(*(marked(question) for question in QUESTIONS), cache_control={"type": "ephemeral"}, system=_TWO)),
         one({"modelId": "amazon.nova-pro-v1:0", "system": [{"text": "Hi"}, _POINT], "messages": _MESSAGES}),
+        log(*(claude(*[marked(question)] * 5) for question in QUESTIONS)),
+        log(*(claude(*[marked("Turn")] * 7, system=_TWO) for _ in range(3))),
     ),
     good=(
         one(claude(*(marked(f"Turn {at}") for at in range(3)))),
         log(*(claude(*(marked(question) for question in QUESTIONS[:3])) for _ in range(3))),
         one(claude(*(marked(f"Turn {at}") for at in range(5)), model="Qwen/Qwen3-8B")),
+        log(*(claude(question, system=_TWO) for question in QUESTIONS)),
+        log(*(claude(*[marked(question)] * 5, model="m") for question in QUESTIONS)),
+        one(claude(marked("Hi"), system=_TWO)),
     ),
 )

@@ -44,11 +44,15 @@ RULE = Rule(
         log(*({"model": "m", "prompt": HANDBOOK + q, "echo": True, "logprobs": 1} for q in QUESTIONS)),
         one({"text": HANDBOOK, "return_logprob": True, "logprob_start_len": 0}),
         one(chat(HANDBOOK, prompt_logprobs=0)),
+        log(*(chat(HANDBOOK, question, prompt_logprob_token_ids=[1, 2]) for question in QUESTIONS)),
+        one({"model": "m", "prompt": HANDBOOK, "echo": True, "logprobs": 5}),
     ),
     good=(
         log(*(chat(HANDBOOK, question, logprobs=True, top_logprobs=5) for question in QUESTIONS)),
         log(*({"model": "m", "prompt": HANDBOOK + q, "echo": True} for q in QUESTIONS)),
         one({"text": HANDBOOK, "return_logprob": True, "logprob_start_len": -1}),
         one(chat(HANDBOOK, prompt_logprobs=None)),
+        log(*(chat(HANDBOOK, question, return_hidden_states=True) for question in QUESTIONS)),
+        one({"model": "m", "prompt": HANDBOOK, "echo": True}),
     ),
 )

@@ -26,6 +26,8 @@ RULE = Rule(
         log(*(claude(question) for question in QUESTIONS)),
         one({"modelId": "anthropic.claude-sonnet-4-5", "system": [{"text": HANDBOOK * 30}], "messages": []}),
         log(*(chat(HANDBOOK * 30, question, model="anthropic/claude-opus-4.1") for question in QUESTIONS)),
+        log(*(claude(question, system=HANDBOOK * 60, model="claude-haiku-4-5") for question in QUESTIONS)),
+        one(claude(tools=[{"name": f"tool_{at}", "description": HANDBOOK} for at in range(20)], system="Hi")),
     ),
     good=(
         one(claude(system=marked(HANDBOOK * 30))),
@@ -33,5 +35,6 @@ RULE = Rule(
         one(claude(system=HANDBOOK)),
         one(claude(model="Qwen/Qwen3-8B")),
         log(*(claude(f"{at}", system=f"{at} {HANDBOOK[at * 9 :] * 30}") for at in range(4))),
+        log(*(claude(question, system=marked(HANDBOOK * 30)) for question in QUESTIONS)),
     ),
 )

@@ -38,11 +38,16 @@ RULE = Rule(
         one(claude(marked("Hello", "1h"), system=marked(HANDBOOK * 30))),
         log(*(claude(marked(question, "1h"), system=marked(HANDBOOK * 30, "5m")) for question in QUESTIONS)),
         _log(600),
+        _log(400),
+        one(claude(marked("Hello", "1h"), tools=[{"name": "t", "cache_control": {"type": "ephemeral"}}])),
+        one(claude(marked("One"), "Yes.", marked("Two", "1h"))),
     ),
     good=(
         one(claude(marked("Hello"), system=marked(HANDBOOK * 30, "1h"))),
         _log(60),
         _log(600, "1h"),
         log(*(claude(question, system=marked(HANDBOOK * 30)) for question in QUESTIONS)),
+        one(claude(marked("Hello", "1h"), system=marked(HANDBOOK * 30, "1h"))),
+        one(claude(marked("Hello"), system=marked(HANDBOOK * 30))),
     ),
 )

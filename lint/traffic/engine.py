@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from lint.traffic.forks import Forks
 from lint.breakpoints import blocks, model_of
 from lint.providers import bills_by_breakpoint
+from lint.traffic.forks import Forks
 from lint.traffic.form import same_form
 from lint.traffic.inserts import goes_on_behind, grew, moved_insert
 from lint.traffic.known import KnownCauses
