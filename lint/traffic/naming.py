@@ -10,11 +10,9 @@ from typing import Final
 from lint.traffic.losses import WEAK, Loss
 from prefix.realign import common_prefix
 
-REACH: Final = 240
+REACH: Final = 600
 """Code points before a place, and behind it, that are looked at."""
 _NEAR: Final = 48
-_HEADING: Final = 100
-"""Code points before a list in which a heading says what it lists."""
 _LONGEST_NAME: Final = 80
 _VOLATILE: Final = frozenset(
     ("clock", "date", "request_id", "attribution", "environment", "hostname", "signed_url", "counter")
@@ -29,12 +27,13 @@ _USER: Final = re.compile(
     re.IGNORECASE,
 )
 _RETRIEVED: Final = re.compile(
-    r"\b(?:contexts?|documents?|docs?|passages?|sources?|retrieved|search results?|knowledge(?: base)?|excerpts?"
+    r"(?:\b(?:contexts?|documents?|docs?|passages?|sources?|retrieved|search results?|knowledge(?: base)?|excerpts?"
     r"|snippets?|articles?|references?|chunks?|paragraphs?|kontext|dokumente?|quellen?|auszüge?|textstellen?"
     r"|contexte|extraits?|contexto|documentos?|fuentes?|fragmentos?|contesto|fonti)\b"
-    r"|上下文|文档|文檔|资料|資料|检索|文脈|文書|検索結果|参考|문서|документ\w*|контекст\w*",
+    r"|上下文|文档|文檔|资料|資料|检索|文脈|文書|検索結果|参考|документ\w*|контекст\w*)[^.\n]{0,40}[:：>\])\n]",
     re.IGNORECASE,
 )
+"""In a heading or a tag: a word that ends a line, or is followed by a colon or a bracket."""
 _EXAMPLES: Final = re.compile(
     r"\b(?:examples?|few-?shot|demonstrations?|Q|A|question|answer|input|output|user|assistant|beispiele?|exemples?"
     r"|ejemplos?|frage|antwort|eingabe|ausgabe|entrada|salida|entrée|sortie|pregunta|respuesta)\b ?\d*\s*:"
@@ -56,7 +55,7 @@ def closer(loss: Loss, *, one_set: bool, constant: bool) -> str | None:
         is_user = loss.kind == "tool_text" and _names_a_user(loss, before)
         return "volatile_tool_text" if loss.kind in _VOLATILE or is_user else loss.kind
     if loss.kind == "text_order":
-        return _order(loss, before[-_HEADING:] + after[:_NEAR], one_set=one_set, constant=constant)
+        return _order(loss, before + after[:_NEAR], one_set=one_set, constant=constant)
     if loss.kind in WEAK:
         return _whose(loss, before) if constant else None
     return loss.kind
@@ -71,11 +70,15 @@ def _lead(loss: Loss) -> str:
 
 def _order(loss: Loss, around: str, *, one_set: bool, constant: bool) -> str | None:
     """Examples are a choice of the author's; documents of the question's, so only their order and place are."""
-    if _EXAMPLES.search(around):
-        return loss.kind
-    if _RETRIEVED.search(around):
+    examples, retrieved = _last(_EXAMPLES, around), _last(_RETRIEVED, around)
+    if retrieved > examples:
         return "document_order" if one_set else "retrieved_text" if constant else None
-    return loss.kind if one_set or constant or _in_system(loss) else None
+    return loss.kind if examples >= 0 or one_set or constant or _in_system(loss) else None
+
+
+def _last(cue: re.Pattern[str], text: str) -> int:
+    """Where the last cue ends, -1 for none."""
+    return max((found.end() for found in cue.finditer(text)), default=-1)
 
 
 def _in_system(loss: Loss) -> bool:
@@ -84,9 +87,7 @@ def _in_system(loss: Loss) -> bool:
 
 def _whose(loss: Loss, before: str) -> str:
     """The last cue before the place decides, a user's only for what is short enough to name one."""
-    retrieved = max((found.end() for found in _RETRIEVED.finditer(before)), default=-1)
-    user = max((found.end() for found in _USER.finditer(before)), default=-1)
-    if retrieved > user:
+    if _last(_RETRIEVED, before) > _last(_USER, before):
         return "retrieved_text"
     return "user_text" if _names_a_user(loss, before) else loss.kind
 
@@ -95,4 +96,4 @@ def _names_a_user(loss: Loss, before: str) -> bool:
     values = [value for value in loss.values if value]
     if not values or any(len(value) > _LONGEST_NAME or "\n" in value.strip() for value in values):
         return False
-    return bool(_USER.search(before[-_NEAR:])) or all(_EMAIL.fullmatch(value.strip()) for value in values)
+    return bool(_USER.search(before[-_NEAR:])) or bool(_EMAIL.match(loss.around[1].lstrip()))

@@ -22,7 +22,7 @@ def loss(
         (loss("text", "Customer: "), "user_text"),
         (loss("system_text", "Sie sprechen mit der Kundin "), "user_text"),
         (loss("system_text", "用户:", ("小明", "小红")), "user_text"),
-        (loss("system_text", "Reply to ", ("ada@example.com", "bob@example.com")), "user_text"),
+        (loss("system_text", "Reply to ", ("ada", "bob"), after="bob@example.com now"), "user_text"),
         (loss("system_text", "Customer: ", ("x" * 90, "y")), "system_text"),
         (loss("system_text", "Customers come first. " + "Rule. " * 20), "system_text"),
         (loss("system_text", "Speak as in "), "system_text"),

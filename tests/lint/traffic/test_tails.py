@@ -12,8 +12,7 @@ from prefix.realign import realign
 CONSTANT = "".join(f"Rule {at}: the clerk of desk {at * 3} waters the plants.\n" for at in range(9))
 NOTES = [
     f"Note {at}: item {at * 37} is kept for {at + 3} days in hall {at * 2}. Ask desk {at * 11} for the key, and bring"
-    f" form {at * 5} with you when you come to building {at * 7}.
-"
+    f" form {at * 5} with you when you come to building {at * 7}.\n"
     for at in range(9)
 ]
 
