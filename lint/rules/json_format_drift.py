@@ -27,8 +27,9 @@ RULE = Rule(
     severity="warning",
     summary="The same JSON is spelled otherwise: other blanks, escapes or number forms.",
     why=(
-        "An object in a text is the same value with `indent=2` or without, with `ü` or `\\u00fc`, with `1.5` or "
-        "`1.50`, but not the same tokens. Two writers of one value make two prompts of it."
+        "An object in a text is the same value with `indent=2` or without, with `ü` or `\\u00fc`, with `1.5` "
+        "or `1.50`, but not the same tokens. Two writers of one value make two prompts of it. The arguments "
+        "of an earlier tool call do not count: engines parse them before a template prints them."
     ),
     instead=(
         "Write it by one function with fixed separators and escapes, and send a document that is stored as "
@@ -40,11 +41,10 @@ RULE = Rule(
         asked(*(f"Settings: {json.dumps(_SETTINGS, indent=indent)}\n{HANDBOOK}" for indent in (None, 2, None, 4))),
         asked(*(f"Settings: {json.dumps(_SETTINGS, ensure_ascii=plain)}\n{HANDBOOK}" for plain in (True, False))),
         asked(*(f"Settings: {_PLAIN.replace('1.5', fee)}\n{HANDBOOK}" for fee in ("1.5", "1.50", "1.5"))),
-        log(_called('{"id": "A-1", "deep": true}'), _called('{"id":"A-1","deep":true}', "And now?")),
     ),
     good=(
         asked(*[f"Settings: {_PLAIN}\n{HANDBOOK}"] * 4),
-        log(_called('{"id": "A-1"}'), _called('{"id": "A-1"}', "And now?")),
+        log(_called('{"id": "A-1", "deep": true}'), _called('{"id":"A-1","deep":true}', "And now?")),
         log(*(chat(HANDBOOK, json.dumps(_SETTINGS, indent=indent)) for indent in (None, 2, None))),
     ),
 )

@@ -14,16 +14,20 @@ OFTEN: Final = 0.25
 """Of a template's requests."""
 
 
-def losses(*kinds: str, severity: Severity, often: Severity | None = None) -> Check[Traffic]:
+def losses(
+    *kinds: str, severity: Severity, often: Severity | None = None, once: Severity | None = None
+) -> Check[Traffic]:
     """The check for losses of these causes (prefix.explanations and lint.traffic).
 
-    severity: of a costly one. often: of a costly one that strikes many requests, None is no other.
+    severity: of a costly one. often: of a costly one that strikes many requests, once: of one that was seen a
+    single time; None is no other.
     """
 
     def find(document: Traffic) -> Iterator[Sighting]:
         for loss in document.losses:
             if loss.kind in kinds:
-                yield _sighting(loss, _severity(loss, severity, often))
+                usual = severity if once is None or loss.occurrences > 1 else once
+                yield _sighting(loss, _severity(loss, usual, often))
 
     return Check(Traffic, find)
 

@@ -38,6 +38,8 @@ _SCHEMA_IN_PROMPT: Final = re.compile(r"(?:.*/)?(?:gpt-(?!oss)|chatgpt|o\d)")
 it constrains decoding and is not in the prompt."""
 _LEAST_WEAK: Final = 256
 """Bytes that must come again for words alone to count: less is what any two texts share."""
+_PART: Final = 3
+"""Or this part of a short prompt, in one piece."""
 _SHORT: Final = 2048
 _LEAST_END: Final = 24
 _SHARED_LISTS: Final = frozenset(("tool_order", "tool_set"))
@@ -132,7 +134,7 @@ class TrafficEngine:
         if cause is None or cause.kind == "appended":
             return None
         kind = _kind(cause, runs, prior.body, request.body)
-        if kind in WEAK and lost < _LEAST_WEAK:
+        if kind in WEAK and lost < _LEAST_WEAK and not (runs and lost * _PART > len(request.view)):
             return None
         self._tails.see(request, kind, same, runs)
         return self._count(cause, request, lost, kind)

@@ -54,6 +54,8 @@ def closer(loss: Loss, *, one_set: bool, constant: bool) -> str | None:
     if loss.pointer.startswith(("/tools", "/functions")):
         is_user = loss.kind == "tool_text" and _names_a_user(loss, before)
         return "volatile_tool_text" if loss.kind in _VOLATILE or is_user else loss.kind
+    if loss.kind == "json_format" and loss.pointer.endswith("/arguments"):
+        return None  # engines parse the arguments of a call before a template prints them
     if loss.kind == "text_order":
         return _order(loss, before + after[:_NEAR], one_set=one_set, constant=constant)
     if loss.kind in WEAK:

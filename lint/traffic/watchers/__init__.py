@@ -4,6 +4,7 @@ from lint.traffic.watcher import Watcher
 from lint.traffic.watchers.bypassed import Bypassed
 from lint.traffic.watchers.dead_tools import DeadTools
 from lint.traffic.watchers.echoes import Echoes
+from lint.traffic.watchers.flips import Flips
 from lint.traffic.watchers.keys import Keys
 from lint.traffic.watchers.marks import Marks
 from lint.traffic.watchers.reported import Reported
@@ -14,4 +15,4 @@ from lint.traffic.watchers.writes import Writes
 
 def watchers() -> tuple[Watcher, ...]:
     """New ones, for one log."""
-    return Static(), Keys(), Bypassed(), DeadTools(), Echoes(), Marks(), Writes(), Reported(), Scattered()
+    return Static(), Keys(), Flips(), Bypassed(), DeadTools(), Echoes(), Marks(), Writes(), Reported(), Scattered()
