@@ -1,6 +1,7 @@
 """The same JSON is sent with its keys in another order."""
 
 import json
+from typing import Any
 
 from lint.examples import HANDBOOK, QUESTIONS, asked, chat, log, tool
 from lint.rule import Rule
@@ -9,6 +10,9 @@ from lint.sources.flow import uses
 from lint.traffic.checks import losses
 
 _TOOL = list(tool("order").items())
+_SCHEMA: list[tuple[str, Any]] = list(
+    {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}.items()
+)
 _SETTINGS = [("region", "eu-west"), ("currency", "euro"), ("language", "english"), ("returns", "thirty days")]
 
 
@@ -35,7 +39,8 @@ RULE = Rule(
         app("'Settings: ' + json.dumps(docs) + POLICY", imports="import json"),
         app("f'{json.dumps(user, indent=2)}'", imports="import json"),
         app("POLICY + text", imports="from json import dumps as write", setup="text = write(history)"),
-        log(*(chat(HANDBOOK, tools=[dict(items)]) for items in (_TOOL, _TOOL[::-1], _TOOL))),
+        log(*(chat(HANDBOOK, tools=[tool("order", **dict(items))]) for items in (_SCHEMA, _SCHEMA[::-1], _SCHEMA))),
+        log(*(chat(HANDBOOK, tools=[dict(items)], model="gpt-4o") for items in (_TOOL, _TOOL[::-1], _TOOL))),
         asked(*(f"Settings: {json.dumps(dict(items))}\n{HANDBOOK}" for items in (_SETTINGS, _SETTINGS[::-1]))),
         asked(
             *(
@@ -50,6 +55,12 @@ RULE = Rule(
         app("POLICY", user="json.dumps(docs)", imports="import json"),
         log(*(chat(HANDBOOK, question, tools=[dict(_TOOL)]) for question in QUESTIONS)),
         asked(*[f"Settings: {json.dumps(dict(_SETTINGS))}\n{HANDBOOK}"] * 4),
+        log(
+            *(
+                chat(HANDBOOK, question, tools=[dict(_TOOL[:: 1 - at % 2 * 2])])
+                for at, question in enumerate(QUESTIONS)
+            )
+        ),
         log(*(chat(HANDBOOK, json.dumps(dict(items))) for items in (_SETTINGS, _SETTINGS[::-1]))),
     ),
 )
