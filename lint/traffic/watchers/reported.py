@@ -21,7 +21,7 @@ _LEAST: Final = 256
 """Tokens that must have been expected."""
 _FOUND: Final = 0.25
 """Of them: with more than this found, the rest is rounding and estimate."""
-_REMEMBERED: Final = 65_536
+_REMEMBERED: Final = 1 << 14
 
 
 class Reported:

@@ -15,7 +15,7 @@ from lint.traffic.watcher import Exchange, Note
 
 _LEAST: Final = 1024
 """Bytes by which another worker must be ahead."""
-_BLOCKS: Final = 1 << 18
+_BLOCKS: Final = 1 << 17
 _WORKERS: Final = 256
 _REFRESH: Final = 16
 """Each so many requests, blocks that the worker has are remembered anew."""

@@ -16,7 +16,7 @@ from prefix.realign import common_prefix
 from prefix.tokens import BYTES_PER_TOKEN
 
 _TEMPLATES: Final = 512
-_KEPT: Final = 65_536
+_KEPT: Final = 32_768
 _SHARED: Final = 256
 """Bytes that must come again with each request before it is worth a word that they are too few."""
 _SURE: Final = 0.8
@@ -30,7 +30,7 @@ _BACKSLASH: Final = ord("\\")
 
 @dataclass(slots=True)
 class _Template:
-    """model, number, row, view: of its first request, the view no longer than 64 KB. common: bytes that all share.
+    """model, number, row, view: of its first request, the view no longer than 32 KB. common: bytes that all share.
     most: that any two share. openings: the bytes that come next."""
 
     model: str

@@ -11,13 +11,13 @@ from prefix.realign import common_prefix
 _LEAST: Final = 256
 """Bytes that two requests with other values must share."""
 _TEMPLATES: Final = 512
-_KEPT: Final = 65_536
+_KEPT: Final = 16_384
 _VALUES: Final = 4096
 
 
 @dataclass(slots=True)
 class _Split:
-    """Of one template. view, value: of its latest request, the view no longer than 64 KB. values: hashes of those
+    """Of one template. view, value: of its latest request, the view no longer than 16 KB. values: hashes of those
     seen."""
 
     view: bytes

@@ -20,7 +20,7 @@ from lint.traffic.reply import Reply
 from lint.traffic.watcher import Exchange, Note
 from prefix.tokens import BYTES_PER_TOKEN
 
-_ENTRIES: Final = 1 << 17
+_ENTRIES: Final = 1 << 15
 _FEW: Final = 3
 _READ: Final = 0.1
 """Of the requests of a template: with more of them reading, its breakpoints do what they are for."""
