@@ -39,8 +39,9 @@ class Fault(NamedTuple):
 
 
 def model_of(body: Mapping[str, Any]) -> str:
-    """The model's name, whatever the API calls it."""
-    return str(body.get("model") or body.get("modelId") or "")
+    """The model's name, whatever the API calls it; Bedrock and Vertex keep it out of the bodies of Anthropic's."""
+    name = body.get("model") or body.get("modelId") or ("claude" if body.get("anthropic_version") else "")
+    return str(name)
 
 
 def blocks(body: Mapping[str, Any]) -> list[Block]:
@@ -58,6 +59,11 @@ def blocks(body: Mapping[str, Any]) -> list[Block]:
     if body.get(_MARK) and found and found[-1].ttl is None:
         found[-1] = found[-1]._replace(ttl=_ttl(body[_MARK]))
     return found
+
+
+def _marked_by_others(body: Mapping[str, Any]) -> bool:
+    """LiteLLM is told to set the marks."""
+    return bool(body.get("cache_control_injection_points"))
 
 
 def _items(body: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
@@ -78,10 +84,14 @@ def _items(body: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
 
 
 def _message(pointer: str, turn: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The parts of a message. What is beside its content (calls) is a part of its own."""
-    yield from _parts(f"{pointer}/content", turn.get("content"))
+    """The parts of a message. What is beside its content (calls) is a part of its own, a mark is its last part's."""
+    parts = list(_parts(f"{pointer}/content", turn.get("content")))
     if turn.get("tool_calls"):
-        yield f"{pointer}/tool_calls", turn["tool_calls"]
+        parts.append((f"{pointer}/tool_calls", {"tool_calls": turn["tool_calls"]}))
+    if turn.get(_MARK) and parts and isinstance(parts[-1][1], dict):
+        place, part = parts[-1]
+        parts[-1] = place, {**part, _MARK: turn[_MARK]}
+    yield from parts
 
 
 def _parts(pointer: str, content: Any) -> Iterator[tuple[str, Any]]:
@@ -103,7 +113,7 @@ def faults(body: Mapping[str, Any], found: Sequence[Block]) -> Iterator[Fault]:
         return
     marked = [at for at, block in enumerate(found) if block.ttl is not None]
     if not marked:
-        yield from _unmarked(found, minimum.tokens)
+        yield from () if _marked_by_others(body) else _unmarked(found, minimum.tokens)
         return
     if len(marked) > BREAKPOINTS:
         where = found[marked[BREAKPOINTS]].pointer

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 _DEEPEST: Final = 4
 _TEXTS: Final = frozenset((None, "text", "output_text"))
+_RESPONSE: Final = frozenset(("choices", "content", "output", "message", "tool_calls"))
 _THOUGHT: Final = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 
 
@@ -58,7 +59,7 @@ def _is_answer(turn: Any) -> bool:
 def _items(answer: Any, deep: int) -> list[Any]:
     """The messages and items of a response."""
     if isinstance(answer, str):
-        return [{"role": "assistant", "content": answer}]
+        return _items_of_text(answer, deep)
     if isinstance(answer, list):
         return [item for item in answer if _is_answer(item)]
     if not isinstance(answer, dict) or not deep:
@@ -70,6 +71,20 @@ def _items(answer: Any, deep: int) -> list[Any]:
         if name in answer and not isinstance(answer[name], str):
             return _items(answer[name], deep - 1)
     return [answer] if "content" in answer or "tool_calls" in answer else []
+
+
+def _items_of_text(answer: str, deep: int) -> list[Any]:
+    """A text is an answer, unless it is a response as JSON, or the events of a streamed one, which are not read."""
+    if answer.startswith(("data:", "event:")):
+        return []
+    if answer.startswith("{") and deep:
+        try:
+            value = json.loads(answer)
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict) and not _RESPONSE.isdisjoint(value):
+            return _items(value, deep - 1)
+    return [{"role": "assistant", "content": answer}]
 
 
 def _said(items: Sequence[Any]) -> Said | None:

@@ -59,6 +59,12 @@ def test_bedrock_points_stand_behind_a_block() -> None:
         (claude(marked("x", "1h"), system=marked(LONG)), [("ttl_order", "/messages/0/content/0")]),
         (claude(marked("x"), system=marked(LONG, "1h")), []),
         (claude(model="Qwen/Qwen3-8B"), []),
+        (claude(cache_control_injection_points=[{"location": "message", "role": "system"}]), []),
+        ({"anthropic_version": "bedrock-2023-05-31", "system": LONG}, [("no_breakpoint", "/system")]),
+        (
+            {"model": "claude-x", "messages": [{"role": "system", "content": LONG, "cache_control": {"ttl": "5m"}}]},
+            [],
+        ),
         ({"model": "claude-x", "messages": "odd", "system": 7, "tools": {}}, []),
         ({"model": "claude-x", "messages": [{"role": "user", "tool_calls": [1]}, 5]}, []),
     ],

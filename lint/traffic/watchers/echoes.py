@@ -95,13 +95,23 @@ def _place(exchange: Exchange) -> tuple[list[Any], int, str]:
 def _difference(given: Said, back: Said) -> str | None:
     """What differs first; reasoning does not count, since templates leave that of earlier turns out."""
     if given.text != back.text and not (given.thought and given.text.strip() == back.text.strip()):
-        return "blanks" if given.text.split() == back.text.split() else "text"
+        if given.text.split() == back.text.split():
+            return "blanks"
+        return "text" if _is_echo(given.text, back.text) else None
     if [(call.name, _ordered(call.arguments)) for call in given.calls] != [
         (call.name, _ordered(call.arguments)) for call in back.calls
     ]:
         return "calls"
     raws = zip(given.calls, back.calls, strict=True)
     return "spelling" if any(one.raw and other.raw and one.raw != other.raw for one, other in raws) else None
+
+
+def _is_echo(given: str, back: str) -> bool:
+    """Most of the one stands in the other: a log may hide answers, and a user may have taken another one."""
+    least = min(len(given), len(back))
+    start = common_prefix(given, back)
+    end = common_prefix(given[start:][::-1], back[start:][::-1])
+    return (start + end) * 2 >= least > 0
 
 
 def _ordered(value: Any) -> bytes:

@@ -75,18 +75,22 @@ class Writes:
             self._entries.set(keys[read], entry._replace(used=started))
 
     def _read(self, exchange: Exchange, keys: list[int], sizes: list[int], marked: list[int]) -> int:
-        """The last block of the entry that is read, -1 for none; what kept another one from it is counted."""
+        """The last block of the entry that is read, -1 for none; what kept a longer one from it is counted."""
         within = {at for mark in marked for at in range(max(0, mark - LOOK_BACK + 1), mark + 1)}
+        kept: tuple[str, int] | None = None
+        read = -1
         for at in range(marked[-1], -1, -1):
             entry = self._entries.get(keys[at])
             if entry is None:
                 continue
-            kept = self._kept_from(entry, exchange.reply, at in within)
-            if kept is None:
-                return at
-            self._count(kept, exchange, sizes[at])
-            return at if kept == "expired" else -1
-        return -1
+            reason = self._kept_from(entry, exchange.reply, at in within)
+            if reason is None:
+                read = at
+                break
+            kept = kept or (reason, sizes[at])
+        if kept is not None:
+            self._count(kept[0], exchange, kept[1] - (sizes[read] if read >= 0 else 0))
+        return read
 
     def _kept_from(self, entry: _Entry, reply: Reply, in_reach: bool) -> str | None:
         if not in_reach:

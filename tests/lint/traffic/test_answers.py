@@ -1,5 +1,6 @@
 """lint.traffic.answers: one form for what was generated and what is sent back."""
 
+import json
 from typing import Any
 
 import pytest
@@ -33,6 +34,10 @@ ORDER = Said("", (Call("order", {"id": 1}, '{"id": 1}'),), False)
         ({"output": {"message": {"role": "assistant", "content": [{"text": "Hello."}]}}}, TEXT),
         ({"content": [{"toolUse": {"name": "order", "input": {}}}]}, Said("", (Call("order", {}, None),), False)),
         ("Hello.", TEXT),
+        (json.dumps({"choices": [{"message": SAYS}]}), TEXT),
+        ('{"total": 3}', Said('{"total": 3}', (), False)),
+        ("{Hello", Said("{Hello", (), False)),
+        ('data: {"choices": []}\n\n', None),
         ([SAYS], TEXT),
         ({"content": "<think>Hm</think>\n\nHello."}, Said("Hello.", (), True)),
         ({"error": "overloaded"}, None),

@@ -182,3 +182,20 @@ def test_odd_bodies() -> None:
     assert (
         run(*odd, *(entry(body, {"tool_calls": [1]}, cached=3, worker=1, started="x") for body in odd)).requests == 8
     )
+
+
+def test_what_an_earlier_breakpoint_reads_is_not_lost() -> None:
+    """The system text is found from its own mark; only the conversation behind it is out of reach."""
+    turns = [f"Turn {at}: {QUESTIONS[at % 4]}" for at in range(40)]
+    first = claude(marked(turns[0]), system=marked(LONG))
+    last = claude(*turns[:-1], marked(turns[-1]), system=marked(LONG))
+    note = one("lookback", first, last)
+    assert (note.sighting.recoverable_tokens or 0) < 50
+
+
+@pytest.mark.parametrize("back", ["[hidden]", "Something else was chosen by the user in the end."])
+def test_what_is_no_echo(back: str) -> None:
+    """A hidden answer, or another one in its place, says nothing about what the client does to answers."""
+    first = chat(HANDBOOK, "Where is my parcel?")
+    said = [*first["messages"], {"role": "assistant", "content": back}, {"role": "user", "content": "Thanks."}]
+    assert notes(entry(first, "The parcel left Oslo on Monday."), entry({**first, "messages": said}, "Bye.")) == []
