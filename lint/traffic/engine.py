@@ -40,6 +40,10 @@ _LEAST_WEAK: Final = 256
 """Bytes that must come again for words alone to count: less is what any two texts share."""
 _PART: Final = 3
 """Or this part of a short prompt, in one piece."""
+_LEAST_SHARE: Final = 0.005
+"""Of a template's input: words that cost less are not worth one."""
+_END: Final = len(b"]}")
+"""What closes a view: one that another begins with but for that is all of it."""
 _SHORT: Final = 2048
 _LEAST_END: Final = 24
 _SHARED_LISTS: Final = frozenset(("tool_order", "tool_set"))
@@ -83,7 +87,8 @@ class TrafficEngine:
         nearest = self._seen.nearest(keys)
         before = self._seen.turn_before(body)
         cached = common_prefix(nearest.view, view) if nearest is not None else 0
-        loss = self._compare(before or nearest, nearest, cached, request)
+        goes_on = nearest is not None and cached >= len(nearest.view) - _END
+        loss = self._compare(nearest if goes_on else before or nearest, nearest, cached, request)
         self._forks.see(request, nearest, loss)
         found = blocks(marked) if bills_by_breakpoint(model_of(marked)) else ()
         exchange = Exchange(request, marked, reply, before, nearest, cached, keys, found)
@@ -104,6 +109,8 @@ class TrafficEngine:
 
     def _named(self, loss: Loss) -> bool:
         """Give a loss its closest name; False for one that nothing could be done about."""
+        if loss.kind in WEAK and loss.share < _LEAST_SHARE:
+            return False
         one_set, constant = self._tails.are_one_set(loss), self._tails.are_constant(loss)
         name = "forked_template" if self._forks.is_fork(loss) else closer(loss, one_set=one_set, constant=constant)
         loss.kind = name or loss.kind
@@ -111,7 +118,7 @@ class TrafficEngine:
 
     def _compare(self, prior: Request | None, nearest: Request | None, cached: int, request: Request) -> Loss | None:
         """nearest: what it shares with this prior, `cached` bytes, is cached anyway."""
-        if prior is None:
+        if prior is None or _is_batch(request.body):
             return None
         same = cached if prior is nearest else common_prefix(prior.view, request.view)
         parted = _session_change(prior.body, request.body)
@@ -189,6 +196,12 @@ def _kind(cause: Cause, runs: list[Run], a: Mapping[str, Any], b: Mapping[str, A
         if same == "pixels" or (same == "size" and goes_on_behind(a, b, cause.path)):
             return "reencoded_image"
     return kind
+
+
+def _is_batch(body: Mapping[str, Any]) -> bool:
+    """Texts to embed: each is a prompt of its own, and no conversation."""
+    texts = body.get("input")
+    return isinstance(texts, list) and bool(texts) and all(isinstance(text, str) for text in texts)
 
 
 def _around(body: Mapping[str, Any], cause: "Cause | Parted") -> tuple[str, str]:

@@ -281,6 +281,15 @@ def agent(compact: bool) -> list[dict[str, Any]]:
     return bodies
 
 
+def two_sessions() -> list[dict[str, Any]]:
+    """Side by side, and alike but for the first question."""
+    sessions = [agent(False), agent(False)]
+    for at, bodies in enumerate(sessions):
+        for body in bodies:
+            body["messages"] = [body["messages"][0], {"role": "user", "content": NAMES[at]}, *body["messages"][1:]]
+    return [body for pair in zip(*sessions, strict=True) for body in pair]
+
+
 def marked_session() -> list[dict[str, Any]]:
     """Append-only, with a mark that goes along."""
     bodies, turns = [], list[dict[str, Any]]()
@@ -311,6 +320,11 @@ SESSIONS: dict[str, tuple[list[dict[str, Any]], Found]] = {
     "single turns with documents": (session(retrieves, turns=1), []),
     "answers trimmed": (session(asks, trimmed=True), [("PC504", "info")]),
     "tools": (agent(False), []),
+    "the same tools called in two sessions": (two_sessions(), []),
+    "texts to embed": (
+        [{"model": "embed", "input": [SYSTEM[at * 300 :][:900], SYSTEM[at * 300 + 300 :][:900]]} for at in range(12)],
+        [],
+    ),
     "tool results removed": (agent(True), [("PC502", "error")]),
     "a mark that goes along": (marked_session(), []),
 }
