@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from lint.breakpoints import blocks, faults
 from lint.rule import Check, Location, Severity, Sighting
 from prefix.system import SYSTEM_ROLES
 from prefix.volatile import Kind, find_volatile
@@ -89,6 +90,22 @@ def volatile(*kinds: Kind, severity: Severity | None = None, everywhere: bool = 
                     start=span.start,
                     end=span.end,
                     occurrences=len(spans),
+                )
+
+    return Check(RequestBody, find)
+
+
+def breakpoint_faults(kind: str) -> Check[RequestBody]:
+    """The check for one kind of fault of breakpoints (lint.breakpoints)."""
+
+    def find(document: RequestBody) -> Iterator[Sighting]:
+        for fault in faults(document.body, blocks(document.body)):
+            if fault.kind == kind:
+                yield Sighting(
+                    message=fault.message,
+                    location=document.location,
+                    request=document.request,
+                    pointer=fault.pointer,
                 )
 
     return Check(RequestBody, find)

@@ -27,7 +27,7 @@ def page(rule: Rule) -> str:
         [
             f"# {rule.name} ({rule.code})",
             "",
-            f"{rule.summary} Severity: {rule.severity}. Since {rule.since}. Judges: {_judged(rule)}.",
+            f"{rule.summary} Severity: {rule.severity}. Since {rule.since}. Judges: {_judged(rule)}.{_needs(rule)}",
             "",
             "## Why it breaks the cache",
             "",
@@ -81,6 +81,10 @@ def pages() -> dict[str, str]:
 
 def _judged(rule: Rule) -> str:
     return ", ".join(dict.fromkeys(_KINDS.get(kind, kind) for kind in rule.judges))
+
+
+def _needs(rule: Rule) -> str:
+    return f" Needs {', '.join(rule.needs)} in the log, and says nothing without." if rule.needs else ""
 
 
 def _example(example: Example) -> list[str]:

@@ -59,3 +59,25 @@ def one(body: dict[str, Any]) -> Example:
 def conversation(*bodies: Sequence[str], **members: Any) -> Example:
     """A log of requests, each given as its turns, under one system text."""
     return log(*(chat(HANDBOOK, *turns, **members) for turns in bodies))
+
+
+def claude(
+    *turns: Any, system: Any = HANDBOOK * 30, model: str = "claude-sonnet-4-5", **members: Any
+) -> dict[str, Any]:
+    """A body of Anthropic's API. turns: contents, user and assistant in turn; system: long enough to be cached."""
+    said = [message("assistant" if at % 2 else "user", turn) for at, turn in enumerate(turns or QUESTIONS[:1])]
+    return {"model": model, "max_tokens": 100, "system": system, **members, "messages": said}
+
+
+def marked(text: str, ttl: str | None = None) -> list[dict[str, Any]]:
+    """A text as a list of one part with a breakpoint behind it."""
+    mark = {"type": "ephemeral"} if ttl is None else {"type": "ephemeral", "ttl": ttl}
+    return [{"type": "text", "text": text, "cache_control": mark}]
+
+
+def entry(body: dict[str, Any], says: Any = None, cached: int | None = None, **members: Any) -> dict[str, Any]:
+    """An entry of a gateway's log. says: the answer's message. cached: tokens that the engine reports as cached."""
+    usage = {"prompt_tokens": len(json.dumps(body)) // 4, "prompt_tokens_details": {"cached_tokens": cached}}
+    given = message("assistant", says) if says is None or isinstance(says, str) else says
+    response = {"choices": [{"index": 0, "message": given}], **({} if cached is None else {"usage": usage})}
+    return {**members, "request": body, "response": response}

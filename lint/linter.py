@@ -24,6 +24,7 @@ from prefix.errors import ConfigError
 
 __all__ = ["Linter", "Report", "Selection", "lint_paths", "lint_text"]
 STDIN: Final = "-"
+NOT_INSPECTED: Final = "PC003"
 _STDIN_NAME: Final = "<stdin>.jsonl"
 _NO_SETTINGS: Final = Settings()
 _CODE: Final = frozenset(".ts .tsx .js .jsx .mjs .go .rb .java .kt .cs .php .rs .swift".split())
@@ -67,10 +68,14 @@ class Linter:
         findings: list[Finding] = []
         inspected = 0
         for document in self._documents(paths):
-            inspected += not isinstance(document, (Unreadable, NotInspected))
+            read = not isinstance(document, (Unreadable, NotInspected))
+            inspected += read and any(rule.can_judge(document) for rule in self._rules(document))
             findings += self.judge(document)
         if not inspected and not self._hook:
-            findings += self.judge(NotInspected(" ".join(paths), "nothing was inspected", nothing=True))
+            nothing = NotInspected(" ".join(paths), "nothing was inspected", nothing=True)
+            nothing = nothing._replace(reason=nothing.reason + _needs(self._rules(nothing)))
+            if self._chosen is not None or not self._settings_for(Path()).selection.ignores(NOT_INSPECTED):
+                findings += rules()[NOT_INSPECTED].check(nothing, redact=self._redact)
         return Report(sorted(findings, key=_order), inspected)
 
     def text(self, filename: str, raw: bytes) -> list[Finding]:
@@ -81,7 +86,7 @@ class Linter:
     def judge(self, document: Document) -> Iterator[Finding]:
         """The findings in one document, less those that settings or comments keep quiet."""
         settings = self._settings_for(Path(document.filename).parent)
-        chosen = settings.selection.rules() if self._chosen is None else self._chosen
+        chosen = self._rules(document)
         quiet = suppressions_of(document)
         for rule in chosen:
             if settings.per_file_ignores and settings.ignored(document.filename, rule.code, rule.name):
@@ -91,6 +96,11 @@ class Linter:
                     yield finding
         if quiet and (left := quiet.unused(rule.code for rule in chosen)):
             yield from self.judge(left)
+
+    def _rules(self, document: Document) -> Collection[Rule]:
+        if self._chosen is not None:
+            return self._chosen
+        return self._settings_for(Path(document.filename).parent).selection.rules()
 
     def _documents(self, paths: Sequence[str]) -> Iterator[Document]:
         seen: set[str] = set()
@@ -139,6 +149,12 @@ def lint_text(filename: str, text: str, chosen: Collection[Rule] | None = None) 
     if all(isinstance(document, (Unreadable, NotInspected)) for document in documents):
         documents.append(NotInspected(filename, "nothing was inspected", nothing=True))
     return sorted((found for document in documents for found in linter.judge(document)), key=_order)
+
+
+def _needs(chosen: Collection[Rule]) -> str:
+    """What the rules need, when all of them need something."""
+    needs = [f"{rule.code} needs {' and '.join(rule.needs)} in the log" for rule in chosen if rule.needs]
+    return f": {', '.join(needs)}" if needs and len(needs) == len(chosen) else ""
 
 
 def _first_time(name: str, seen: set[str]) -> bool:

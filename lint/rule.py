@@ -7,7 +7,7 @@ is in one file of lint/rules, and a document kind that a rule has no check for i
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -28,6 +28,16 @@ class Document(Protocol):
 
     @property
     def filename(self) -> str: ...
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """A document of which more may be known, or not."""
+
+    @property
+    def tells(self) -> frozenset[str]:
+        """What it tells: a log for example times, or answers."""
+        ...
 
 
 class Location(msgspec.Struct, frozen=True):
@@ -102,10 +112,17 @@ D = TypeVar("D", bound=Document)
 
 @dataclass(frozen=True, slots=True)
 class Check(Generic[D]):
-    """Judges one kind of document. document: its class (subclasses too). find: what it sees in one."""
+    """Judges one kind of document. document: its class (subclasses too). find: what it sees in one. needs: what the
+    document must tell (see Telling); of one that does not the check says nothing."""
 
     document: type[D]
     find: Callable[[D], Iterable[Sighting]]
+    needs: tuple[str, ...] = ()
+
+    def lacks(self, document: Document) -> tuple[str, ...]:
+        """What it needs and this document does not tell."""
+        tells = document.tells if isinstance(document, Telling) else frozenset()
+        return tuple(need for need in self.needs if need not in tells)
 
 
 class Example(NamedTuple):
@@ -147,10 +164,19 @@ class Rule:
         """The kinds of documents it has a check for."""
         return tuple(check.document.__name__ for check in self.checks)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What a document must tell for the rule to say anything: what all of its checks need."""
+        return tuple(need for need in self.checks[0].needs if all(need in check.needs for check in self.checks))
+
+    def can_judge(self, document: Document) -> bool:
+        """Whether it has a check for this document, and the document tells what that needs."""
+        return any(isinstance(document, check.document) and not check.lacks(document) for check in self.checks)
+
     def check(self, document: Document, *, redact: bool = False) -> Iterator[Finding]:
         """The findings in one document; none when the rule cannot judge its kind. redact: no prompt text in them."""
         for check in self.checks:
-            if isinstance(document, check.document):
+            if isinstance(document, check.document) and not check.lacks(document):
                 for sighting in check.find(document):
                     yield self._finding(document, sighting, redact)
 

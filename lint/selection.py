@@ -20,6 +20,10 @@ class Selection(NamedTuple):
         """The rules chosen; the more specific of two selectors decides. Raises ConfigError for an unknown one."""
         return _chosen(self)
 
+    def ignores(self, code: str) -> bool:
+        """Whether a rule is ignored by name, and not only left out of what is selected."""
+        return rules()[code] not in _chosen(self._replace(select=()))
+
 
 @functools.cache
 def _chosen(selection: Selection) -> tuple[Rule, ...]:

@@ -156,9 +156,9 @@ def _lines(a: str, b: str, at: int) -> TextChange | None:
 
 def _words(a: str, b: str, at: int) -> TextChange:
     start = _word_start(a, at)
-    one, other = _apart(a, b, start)
-    rest = _run(_LETTERS, a, start + len(one))
-    return TextChange("text", start, one + rest, other + rest)
+    one, other = _apart(a, b, at)
+    head, rest = a[start:at], _run(_LETTERS, a, at + len(one))
+    return TextChange("text", start, head + one + rest, head + other + rest)
 
 
 def _run(pattern: re.Pattern[str], text: str, at: int) -> str:

@@ -42,6 +42,8 @@ RULE = Rule(
         asked(*(f"Now: Tuesday, 3 March 2026, 09:14:{second} AM CET\n{HANDBOOK}" for second in range(10, 16))),
         asked(*(f"timestamp={1772532847 + 61 * at}\n{HANDBOOK}" for at in range(4))),
         one(chat(f"Current time: 2026-03-01T10:10:00Z\n{HANDBOOK}")),
+        one(chat(f"Now: Tuesday, 3 March 2026, 09:14:07 AM CET\n{HANDBOOK}")),
+        one({"model": "m", "instructions": f"timestamp={1772532847}\n{HANDBOOK}", "input": "Hi"}),
     ),
     good=(
         app("POLICY", user="f'[{datetime.now()}] {q}'", imports="from datetime import datetime"),
@@ -51,5 +53,7 @@ RULE = Rule(
         asked(*[f"Effective since 2026-03-01T10:10:00Z\n{HANDBOOK}"] * 4),
         log(*(chat(HANDBOOK, f"It is 2026-03-01T10:{minute}:00Z. {QUESTIONS[0]}") for minute in range(10, 16))),
         one(chat(HANDBOOK, "Current time: 2026-03-01T10:10:00Z")),
+        one(chat(f"Effective since 3 March 2026.\n{HANDBOOK}")),
+        one({"model": "m", "instructions": HANDBOOK, "input": "It is 2026-03-01T10:10:00Z. Hello."}),
     ),
 )

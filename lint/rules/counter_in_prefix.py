@@ -36,6 +36,9 @@ RULE = Rule(
         asked(*(f"Turn {at} of 20\n{HANDBOOK}" for at in range(1, 7))),
         asked(*(f"Tokens left: {9000 - 137 * at}\n{HANDBOOK}" for at in range(6))),
         one(chat(f"Current branch: main\nStatus:\n M app.py\n?? notes.txt\n\n{HANDBOOK}")),
+        asked(*(f"Step {at}/12 of the plan.\n{HANDBOOK}" for at in range(1, 7))),
+        one(chat(f"Working directory: /home/ada/work/shop\n{HANDBOOK}")),
+        one(chat(f"Turn 3 of 20\n{HANDBOOK}")),
     ),
     good=(
         app("POLICY", user="f'{os.getcwd()}: {q}'", imports="import os"),
@@ -44,5 +47,8 @@ RULE = Rule(
         asked(*[f"Answer in step 1 of 3.\n{HANDBOOK}"] * 4),
         log(*(chat(HANDBOOK, f"Turn {at} of 20. {QUESTIONS[0]}") for at in range(1, 7))),
         one(chat(HANDBOOK, "Current branch: main")),
+        asked(*(f"{HANDBOOK}\nTurn {at} of 20" for at in range(1, 7))),
+        one(chat(HANDBOOK, "Turn 3 of 20")),
+        one(chat(f"Chapter 3 of the handbook.\n{HANDBOOK}")),
     ),
 )

@@ -33,6 +33,14 @@ RULE = Rule(
         asked(*(f"Today is 2026-03-0{day}.\n{HANDBOOK}" for day in (1, 1, 1, 1, 1, 1, 2, 2))),
         asked(*(f"Today is 2026-03-0{day}.\n{HANDBOOK}" for day in range(1, 7))),
         one(chat(f"Date: 3 March 2026\n{HANDBOOK}")),
+        log(
+            *(
+                {"model": "m", "instructions": f"Date: {day} March 2026\n{HANDBOOK}", "input": "Hi"}
+                for day in (3, 4, 5)
+            )
+        ),
+        one(chat(f"Today is 2026-03-01.\n{HANDBOOK}")),
+        one({"model": "m", "system": f"Current date: March 3, 2026\n{HANDBOOK}", "messages": []}),
     ),
     good=(
         app("POLICY", user="f'{date.today()} {q}'", imports="from datetime import date"),
@@ -41,5 +49,8 @@ RULE = Rule(
         asked(*[f"Today is 2026-03-01.\n{HANDBOOK}"] * 4),
         one(chat(f"The shop was founded on 3 March 2006.\n{HANDBOOK}")),
         log(*(chat(HANDBOOK, f"Today is 2026-03-0{day}. {QUESTIONS[0]}") for day in range(1, 7))),
+        log(*(chat(f"{HANDBOOK}\nToday is 2026-03-0{day}.", QUESTIONS[day % 4]) for day in range(1, 7))),
+        one(chat(HANDBOOK, "Today is 2026-03-01.")),
+        one(chat(f"Invoices before 2019-07-01 are kept on paper.\n{HANDBOOK}")),
     ),
 )

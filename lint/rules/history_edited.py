@@ -17,14 +17,14 @@ RULE = Rule(
     severity="error",
     summary="An earlier message is sent otherwise than before.",
     why=(
-        "Rewriting a tool result, dropping the reasoning of an earlier answer or making its call ids anew "
-        "changes the middle of the conversation: what stands behind it is computed again."
+        "Rewriting a tool result or dropping the reasoning of an earlier answer changes the middle of the "
+        "conversation: what stands behind it is computed again."
     ),
     instead=("Append, and edit nothing. Where old results must shrink, shrink many at once and seldom."),
     since="0.1.0",
     checks=(
         uses("edited"),
-        losses("history_edited", "reasoning_dropped", "call_id", severity="error"),
+        losses("history_edited", "reasoning_dropped", severity="error"),
     ),
     bad=(
         turns(

@@ -6,7 +6,7 @@ from lint.examples import HANDBOOK, chat, log, tool
 from lint.rule import Rule
 from lint.sources.examples import app
 from lint.sources.flow import uses
-from lint.traffic.checks import losses
+from lint.traffic.checks import losses, notes
 
 _TURNS = [
     f"Turn {at}: the parcel with the {at * 7} blue shoes is still not here, what do you advise?" for at in range(16)
@@ -31,6 +31,7 @@ RULE = Rule(
     checks=(
         uses("choice"),
         losses("tool_choice", "template_arguments", severity="warning"),
+        notes("param_flip", "warning"),
     ),
     bad=(
         app("POLICY", more="tool_choice=user,", imports="", setup=""),

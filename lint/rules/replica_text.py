@@ -31,6 +31,9 @@ RULE = Rule(
         asked(*(f"Hostname: web-7f9c4d5b6-x{at}k2p\n{HANDBOOK}" for at in "2468")),
         asked(*(f"Running on host worker-{at}.internal\n{HANDBOOK}" for at in range(1, 5))),
         one(chat(f"Hostname: web-7f9c4d5b6-x2k2p\n{HANDBOOK}")),
+        asked(*(f"Pod: support-6d4f9c7b8d-{name}\n{HANDBOOK}" for name in ("x7k2p", "b9z4q", "m3w8r", "t5v6n"))),
+        one(chat(f"Pod: support-6d4f9c7b8d-x7k2p\n{HANDBOOK}")),
+        one({"model": "m", "system": f"Hostname: web-7f9c4d5b6-x2k2p\n{HANDBOOK}", "messages": []}),
     ),
     good=(
         app("POLICY", imports="import socket", more="extra_headers={'x-host': socket.gethostname()},"),
@@ -39,5 +42,8 @@ RULE = Rule(
         asked(*[f"Hostname: web-7f9c4d5b6-x2k2p\n{HANDBOOK}"] * 4),
         one(chat(f"Orders are kept at shop.example.com.\n{HANDBOOK}")),
         one(chat(HANDBOOK, "Hostname: web-7f9c4d5b6-x2k2p")),
+        asked(*(f"{HANDBOOK}\nHostname: web-7f9c4d5b6-x{at}k2p" for at in "2468")),
+        asked(*[HANDBOOK] * 4),
+        one(chat(HANDBOOK, "I am on host worker-7.internal")),
     ),
 )

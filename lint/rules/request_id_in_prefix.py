@@ -35,6 +35,9 @@ RULE = Rule(
         asked(*(f"Request id: 6f0c8f7e-1111-4aaa-8bbb-{at:012}\n{HANDBOOK}" for at in range(123, 127))),
         one(chat(f"Request id: 6f0c8f7e-1111-4aaa-8bbb-000000000001\n{HANDBOOK}")),
         one(chat(HANDBOOK, tools=[tool("order", "Writes /tmp/6f0c8f7e-1111-4aaa-8bbb-000000000001/out")])),
+        asked(*(f"trace={at * 0x9E3779B97F4A7C15 % 2**64:016x}\n{HANDBOOK}" for at in range(1, 6))),
+        log(*(chat(HANDBOOK.replace("shop", f"shop (req_{at * 7919 % 99991:08x})", 1)) for at in range(1, 6))),
+        one({"model": "m", "system": f"Session 6f0c8f7e-1111-4aaa-8bbb-000000000001\n{HANDBOOK}", "messages": []}),
     ),
     good=(
         app(
@@ -48,5 +51,8 @@ RULE = Rule(
         asked(*[f"Tenant 6f0c8f7e-1111-4aaa-8bbb-000000000001\n{HANDBOOK}"] * 4),
         log(*(chat(HANDBOOK, f"Request 6f0c8f7e-1111-4aaa-8bbb-{at:012}") for at in range(4))),
         one(chat(HANDBOOK, "Request id: 6f0c8f7e-1111-4aaa-8bbb-000000000001")),
+        asked(*(f"{HANDBOOK}\nRequest id: 6f0c8f7e-1111-4aaa-8bbb-{at:012}" for at in range(123, 127))),
+        one(chat(HANDBOOK, tools=[tool("order", "Ids look like A-17.")])),
+        one(chat(f"The colour of the shop is #1a2b3c.\n{HANDBOOK}")),
     ),
 )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from lint.bodies import volatile
-from lint.examples import HANDBOOK, asked, log, message, one
+from lint.examples import HANDBOOK, asked, chat, log, message, one
 from lint.rule import Rule
 from lint.sources.examples import app, turns
 from lint.sources.flow import uses
@@ -48,6 +48,9 @@ RULE = Rule(
         log(*(_picture(f"X-Sig=aaa{sig}&X-Date=20260303T0914{sig}Z") for sig in range(10, 14))),
         one(_picture("X-Sig=aaa111&X-Date=20260303T091407Z")),
         asked(*(f"Rules: https://s3.example/rules.pdf?X-Amz-Signature=4af{at:029x}\n{HANDBOOK}" for at in range(4))),
+        log(*(_picture(f"X-Goog-Date=20260303T0914{sig}Z&X-Goog-Signature={sig:032x}") for sig in range(10, 14))),
+        one(_picture("X-Amz-Date=20260303T091407Z&X-Amz-Signature=4af0c1d2e3f4a5b6c7d8e9f00112233445566778899aabb")),
+        one(chat(f"See https://s3.example/rules.pdf?X-Amz-Signature=4af0c1d2e3f4a5b6c7d8e9f001122334\n{HANDBOOK}")),
     ),
     good=(
         turns(
@@ -58,5 +61,8 @@ RULE = Rule(
         log(*[_picture("X-Sig=aaa111&X-Date=20260303T091407Z")] * 3),
         one(_picture("size=large")),
         asked(*[f"Rules: https://s3.example/rules.pdf\n{HANDBOOK}"] * 4),
+        log(*(chat(HANDBOOK, f"See https://img.example/{name}.png") for name in ("cat", "dog", "owl"))),
+        one(_picture("v=3&size=large")),
+        one(chat(f"Rules: https://s3.example/rules.pdf\n{HANDBOOK}")),
     ),
 )

@@ -25,7 +25,7 @@ RULE = Rule(
     since="0.1.0",
     checks=(
         uses("window"),
-        losses("window_slid", severity="error"),
+        losses("window_slid", severity="error", once="warning"),
     ),
     bad=(
         turns("[SYSTEM] + history[-6:]"),

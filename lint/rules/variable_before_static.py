@@ -13,7 +13,7 @@ RULE = Rule(
     summary="Text that varies stands in front of text that is always the same.",
     why=(
         "What is the same in all requests can only be shared up to the first word that is not. A "
-        "customer's name, a retrieved document or a question ahead of the instructions makes the "
+        "tone, a place or a question ahead of the instructions makes the "
         "instructions cold. No pattern is looked for: text that comes again behind the place where two "
         "prompts part was lost."
     ),
@@ -30,7 +30,7 @@ RULE = Rule(
         template("Answer for {{ region_code }}."),
         template("{% set area = zone %}{{ area }}"),
         prompt_file("Answer for {region_code}."),
-        asked(*(f"The customer is called {name}.\n{HANDBOOK}" for name in ("Ada", "Grace", "Edsger", "Barbara"))),
+        asked(*(f"Speak as they do in {place}.\n{HANDBOOK}" for place in ("Oslo", "Rome", "Paris", "Vienna"))),
         log(*(chat("Be brief.", f"{question}\n\nAnswer by these rules:\n{HANDBOOK}") for question in QUESTIONS)),
         log(*({"model": "m", "prompt": f"Question: {question}\n{HANDBOOK}"} for question in QUESTIONS)),
     ),

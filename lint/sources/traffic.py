@@ -9,6 +9,7 @@ from lint.rule import Location
 from lint.source import Source
 from lint.traffic.engine import Traffic, TrafficEngine
 from lint.traffic.reading import Tally, requests
+from lint.traffic.reply import reply_in
 
 
 def read(filename: str, file: BinaryIO) -> Iterator[Traffic | RequestBody | Unreadable | NotInspected]:
@@ -16,10 +17,10 @@ def read(filename: str, file: BinaryIO) -> Iterator[Traffic | RequestBody | Unre
     engine, tally = TrafficEngine(), Tally()
     first: tuple[int, dict[str, Any]] | None = None
     count = 0
-    for row, body in requests(filename, file, tally):
+    for row, body, entry in requests(filename, file, tally):
         count += 1
         first = first or (row, body)
-        engine.add(body, row)
+        engine.add(body, row, reply_in(entry, body))
     if count == 1 and first is not None:
         row, body = first
         in_log = filename.lower().removesuffix(".gz").endswith("l")

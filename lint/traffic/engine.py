@@ -10,12 +10,22 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from lint.breakpoints import blocks, model_of
+from lint.providers import bills_by_breakpoint
+from lint.traffic.forks import Forks
 from lint.traffic.form import same_form
+from lint.traffic.inserts import goes_on_behind, grew, moved_insert
 from lint.traffic.known import KnownCauses
 from lint.traffic.losses import WEAK, Loss, Losses
+from lint.traffic.naming import REACH, closer
+from lint.traffic.pictures import same_picture
+from lint.traffic.reply import NOTHING, Reply, told
 from lint.traffic.seen import Request, Seen, block_keys
+from lint.traffic.tails import Tails
+from lint.traffic.watcher import Exchange, Note
+from lint.traffic.watchers import watchers
 from prefix.causes import Cause, value_text
-from prefix.divergence import first_divergence, view_bytes
+from prefix.divergence import first_divergence, value_at, view_bytes
 from prefix.parameters import parameter_changes
 from prefix.realign import Run, common_prefix, realign
 
@@ -28,18 +38,27 @@ _SCHEMA_IN_PROMPT: Final = re.compile(r"(?:.*/)?(?:gpt-(?!oss)|chatgpt|o\d)")
 it constrains decoding and is not in the prompt."""
 _LEAST_WEAK: Final = 256
 """Bytes that must come again for words alone to count: less is what any two texts share."""
+_PART: Final = 3
+"""Or this part of a short prompt, in one piece."""
+_LEAST_SHARE: Final = 0.005
+"""Of a template's input: words that cost less are not worth one."""
+_END: Final = len(b"]}")
+"""What closes a view: one that another begins with but for that is all of it."""
 _SHORT: Final = 2048
 _LEAST_END: Final = 24
 _SHARED_LISTS: Final = frozenset(("tool_order", "tool_set"))
 
 
 class Traffic(NamedTuple):
-    """A log, read. requests: how many. losses: the most costly first. bytes: of all prompts."""
+    """A log, read. requests: how many. losses: the most costly first. bytes: of all prompts. notes: what is to be
+    said beside the losses. tells: what the log says beside the bodies (lint.traffic.reply)."""
 
     filename: str
     requests: int
     bytes: int
     losses: tuple[Loss, ...]
+    notes: tuple[Note, ...] = ()
+    tells: frozenset[str] = frozenset()
 
 
 class TrafficEngine:
@@ -49,19 +68,34 @@ class TrafficEngine:
         self._seen = Seen()
         self._losses = Losses()
         self._known = KnownCauses()
+        self._forks = Forks()
+        self._tails = Tails()
+        self._watchers = watchers()
+        self._tells: frozenset[str] = frozenset()
         self._requests = 0
         self._bytes = 0
 
-    def add(self, body: Mapping[str, Any], row: int) -> None:
-        """One parsed request body. row: the line it stands in. Raises BodyError when it is no JSON."""
-        body = same_form(body)
+    def add(self, body: Mapping[str, Any], row: int, reply: Reply = NOTHING) -> None:
+        """One parsed request body. row: the line it stands in. reply: what the log says beside it.
+
+        Raises BodyError when it is no JSON.
+        """
+        marked, body = body, same_form(body)
         view = view_bytes(body)
         request = Request(self._requests, row, body, view, self._seen.template(view))
         keys = block_keys(view, repr((request.template, *(body.get(name) for name in _SCOPE))))
         nearest = self._seen.nearest(keys)
-        prior = self._seen.turn_before(body) or nearest
-        if prior is not None:
-            self._compare(prior, nearest, request)
+        before = self._seen.turn_before(body)
+        cached = common_prefix(nearest.view, view) if nearest is not None else 0
+        goes_on = nearest is not None and cached >= len(nearest.view) - _END
+        loss = self._compare(nearest if goes_on else before or nearest, nearest, cached, request)
+        self._forks.see(request, nearest, loss)
+        found = blocks(marked) if bills_by_breakpoint(model_of(marked)) else ()
+        exchange = Exchange(request, marked, reply, before, nearest, cached, keys, found)
+        for watcher in self._watchers:
+            watcher.see(exchange)
+        if reply is not NOTHING:
+            self._tells |= told(reply)
         self._losses.sent(request.template, len(view))
         self._seen.add(request, keys)
         self._requests += 1
@@ -69,37 +103,59 @@ class TrafficEngine:
 
     def result(self, filename: str) -> Traffic:
         """What all of them lost."""
-        return Traffic(filename, self._requests, self._bytes, self._losses.result())
+        losses = tuple(loss for loss in self._losses.result() if self._named(loss))
+        notes = tuple(note for watcher in self._watchers for note in watcher.notes(losses))
+        return Traffic(filename, self._requests, self._bytes, losses, notes, self._tells)
 
-    def _compare(self, prior: Request, nearest: Request | None, request: Request) -> None:
-        """nearest: what it shares with this prior is cached anyway."""
-        cached = common_prefix(nearest.view, request.view) if nearest is not None else 0
+    def _named(self, loss: Loss) -> bool:
+        """Give a loss its closest name; False for one that nothing could be done about."""
+        if loss.kind in WEAK and loss.share < _LEAST_SHARE:
+            return False
+        one_set, constant = self._tails.are_one_set(loss), self._tails.are_constant(loss)
+        name = "forked_template" if self._forks.is_fork(loss) else closer(loss, one_set=one_set, constant=constant)
+        loss.kind = name or loss.kind
+        return name is not None
+
+    def _compare(self, prior: Request | None, nearest: Request | None, cached: int, request: Request) -> Loss | None:
+        """nearest: what it shares with this prior, `cached` bytes, is cached anyway."""
+        if prior is None or _is_batch(request.body):
+            return None
         same = cached if prior is nearest else common_prefix(prior.view, request.view)
         parted = _session_change(prior.body, request.body)
         if parted is not None:
             lost = same if parted.kind == "response_format" else same - cached
-            if lost > 0:
-                self._count(parted, request, lost)
-            return
+            return self._count(parted, request, lost) if lost > 0 else None
+        insert = moved_insert(prior.body, request.body)
+        if insert is not None and cached <= same:
+            moved = Parted("moving_insert", insert.pointer, insert.text, None)
+            return self._count(moved, request, insert.lost)
+        return self._compare_text(prior, request, same, cached)
+
+    def _compare_text(self, prior: Request, request: Request, same: int, cached: int) -> Loss | None:
         runs = realign(prior.view, request.view, same)
         again = sum(run.length for run in runs) or _same_end(prior.view, request.view, same)
         lost = again - max(0, cached - same)
         if lost <= 0:
-            return
+            return None
         cause = self._known.cause(prior, request, same)
         if cause is None or cause.kind == "appended":
-            return
-        kind = "text_order" if cause.kind in WEAK and _crossing(runs) else cause.kind
-        if kind not in WEAK or lost >= _LEAST_WEAK:
-            self._count(cause, request, lost, kind)
+            return None
+        kind = _kind(cause, runs, prior.body, request.body)
+        if kind in WEAK and lost < _LEAST_WEAK and not (runs and lost * _PART > len(request.view)):
+            return None
+        self._tails.see(request, kind, same, runs)
+        return self._count(cause, request, lost, kind)
 
-    def _count(self, cause: "Cause | Parted", request: Request, lost: int, kind: str | None = None) -> None:
+    def _count(self, cause: "Cause | Parted", request: Request, lost: int, kind: str | None = None) -> Loss:
         pointer = cause.path
         if cause.kind in _SHARED_LISTS:
             pointer = "/" + pointer.split("/")[1]
         values = (cause.a, cause.b)
         loss = Loss(kind or cause.kind, request.template, pointer, cause.offset, values, request.number, request.row)
         self._losses.add(loss, lost)
+        if loss.occurrences:
+            loss.around = _around(request.body, cause)
+        return loss
 
 
 class Parted(NamedTuple):
@@ -125,6 +181,36 @@ def _session_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> Parted | None
     if formats[0] == formats[1] or not _SCHEMA_IN_PROMPT.match(str(b.get("model"))):
         return None
     return Parted("response_format", "/response_format", formats[0], formats[1])
+
+
+def _kind(cause: Cause, runs: list[Run], a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
+    """The cause's kind, closer where the two prompts are needed for that."""
+    kind: str = cause.kind
+    if kind == "history_edited" and not grew(a, b):
+        kind = "other_conversation"
+    if kind in WEAK and _crossing(runs):
+        return "text_order"
+    if cause.kind == "media":
+        values = value_at(a, cause.path), value_at(b, cause.path)
+        same = same_picture(*values) if all(isinstance(value, str) for value in values) else None
+        if same == "pixels" or (same == "size" and goes_on_behind(a, b, cause.path)):
+            return "reencoded_image"
+    return kind
+
+
+def _is_batch(body: Mapping[str, Any]) -> bool:
+    """Texts to embed: each is a prompt of its own, and no conversation."""
+    texts = body.get("input")
+    return isinstance(texts, list) and bool(texts) and all(isinstance(text, str) for text in texts)
+
+
+def _around(body: Mapping[str, Any], cause: "Cause | Parted") -> tuple[str, str]:
+    """The text before the place of a cause, and from there on."""
+    text = value_at(body, cause.path) if cause.offset is not None else None
+    if not isinstance(text, str) or cause.offset is None:
+        return "", ""
+    at = cause.offset
+    return text[max(0, at - REACH) : at], text[at : at + REACH]
 
 
 def _same_end(a: bytes, b: bytes, start: int) -> int:

@@ -16,10 +16,17 @@ _FORMS: Final = frozenset(("key_order", "json_format"))
 _TOOLS: Final = ("/tools", "/functions")
 
 
+MUCH: Final = 0.10
+"""A cause that costs this share of a template's input has the rule's severity."""
+SOME: Final = 0.02
+"""With this share it is one step less severe, with a smaller one it is a hint."""
+
+
 @dataclass(slots=True)
 class Loss:
     """One cause. request, row, pointer, offset, values: of the first time. occurrences: how many requests.
-    recoverable_bytes: of all of them. requests, total_bytes: of the whole template."""
+    recoverable_bytes: of all of them. requests, total_bytes: of the whole template. around: the text before the
+    place and from there on, the first time."""
 
     kind: str
     template: int
@@ -32,6 +39,7 @@ class Loss:
     recoverable_bytes: int = 0
     requests: int = 0
     total_bytes: int = 0
+    around: tuple[str, str] = ("", "")
 
     @property
     def share(self) -> float:
@@ -90,8 +98,8 @@ def _place(loss: Loss) -> str:
     return _INDEX.sub("/*", loss.pointer)
 
 
-def _strength(loss: Loss) -> tuple[bool, int]:
-    return loss.kind in WEAK, -loss.recoverable_bytes
+def _strength(loss: Loss) -> tuple[bool, bool, int]:
+    return loss.kind in WEAK, loss.kind == "json_format", -loss.recoverable_bytes
 
 
 def _explains(strong: Loss, weak: Loss) -> bool:

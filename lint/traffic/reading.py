@@ -5,7 +5,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import msgspec
 
@@ -42,8 +42,16 @@ class Tally:
         self.bad += 1
 
 
-def requests(filename: str, file: BinaryIO, tally: Tally) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Row (from 1) and parsed body of each request in a log, or in one JSON document: a body, or a list of them."""
+class Logged(NamedTuple):
+    """One request of a log. row: its line, from 1. entry: what the log says of it, the body somewhere inside."""
+
+    row: int
+    body: dict[str, Any]
+    entry: dict[str, Any]
+
+
+def requests(filename: str, file: BinaryIO, tally: Tally) -> Iterator[Logged]:
+    """Each request in a log, or in one JSON document: a body, or a list of them."""
     stream = gzip.GzipFile(fileobj=file) if filename.lower().endswith(".gz") else file
     row = 0
     try:
@@ -81,7 +89,7 @@ def _starts_a_document(line: bytes) -> bool:
     return len(line) <= LONGEST_LINE and line.lstrip()[:1] in (b"{", b"[", b"") and _parse(line) is None
 
 
-def _of_line(row: int, line: bytes, tally: Tally) -> Iterator[tuple[int, dict[str, Any]]]:
+def _of_line(row: int, line: bytes, tally: Tally) -> Iterator[Logged]:
     value = _parse(line)
     if value is None:
         tally.spoiled(row, "not JSON")
@@ -89,7 +97,7 @@ def _of_line(row: int, line: bytes, tally: Tally) -> Iterator[tuple[int, dict[st
     for item in value if isinstance(value, list) else [value]:
         body = unwrap(item, _parse_object) if isinstance(item, dict) else {}
         if has_prompt(body):
-            yield row, body
+            yield Logged(row, body, item)
         else:
             tally.without_prompt += 1
 

@@ -114,6 +114,11 @@ def block_keys(view: bytes, scope: str) -> list[int]:
     return keys
 
 
+def block_end(blocks: int) -> int:
+    """Bytes of so many leading blocks."""
+    return blocks * _BLOCK if blocks <= _DEEP // _BLOCK else _DEEP + (blocks - _DEEP // _BLOCK) * _DEEP_BLOCK
+
+
 def _blocks(size: int) -> Iterator[tuple[int, int]]:
     for start in range(0, min(size, _DEEP) - _BLOCK + 1, _BLOCK):
         yield start, start + _BLOCK

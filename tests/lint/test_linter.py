@@ -76,7 +76,7 @@ def test_redact() -> None:
     document = asked(*(f"The customer is called {name}.\n{HANDBOOK}" for name in ("Grace", "Barbara", "Edsger")))
     shown = lint_text(*document)
     assert "Grace" in shown[0].message
-    (hidden,) = [next(rule.check(_read(document.text), redact=True)) for rule in ALL if rule.code == "PC201"]
+    (hidden,) = [next(rule.check(_read(document.text), redact=True)) for rule in ALL if rule.code == "PC104"]
     assert "Grace" not in hidden.message
     assert "characters]" in hidden.message
 
@@ -119,3 +119,20 @@ def test_a_file_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     report = lint_paths(["a/log.jsonl", ".", "./a", str(tmp_path / "a"), "a/../a/log.jsonl"], ALL)
     assert (codes(report), report.inspected) == (["PC101"], 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "selected", "says"),
+    [
+        ("log.jsonl", "PC504", "nothing was inspected: PC504 needs answers in the log"),
+        ("log.jsonl", "PC807", "nothing was inspected: PC807 needs times in the log"),
+        ("app.py", "PC911", "nothing was inspected: PC911 needs reported cached tokens in the log"),
+        ("app.py", "PC402", "nothing was inspected"),
+    ],
+)
+def test_a_rule_that_cannot_judge_is_no_pass(tmp_path: Path, name: str, selected: str, says: str) -> None:
+    """Source for a rule that needs traffic, a log without answers for one that compares them: both are said."""
+    (tmp_path / name).write_text(CLOCKS if name.endswith("l") else "PROMPT = 'Be brief.'\n")
+    report = lint_paths([str(tmp_path / name)], Selection(select=(selected,)).rules())
+    assert [(finding.code, finding.message) for finding in report.findings] == [("PC003", says)]
+    assert report.inspected == 0

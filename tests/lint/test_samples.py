@@ -37,6 +37,29 @@ BODIES = [
     (5, "A", "PC106"),
     (7, "A", "PC103"),
     (32, "A", "PC701"),
+    (16, "body", None),
+    (27, "A_moved", None),
+]
+
+
+PAIRS = [
+    (1, "A B", [("PC101", "error")]),
+    (4, "A B", [("PC103", "error")]),
+    (5, "A B", [("PC106", "warning")]),
+    (7, "A B", [("PC404", "error")]),
+    (9, "A B", [("PC203", "warning")]),
+    (10, "A B", [("PC401", "error")]),
+    (14, "A B", [("PC303", "error")]),
+    (17, "wire_A wire_B wire_A wire_B", []),
+    (19, "generated_then_replayed_verbatim replayed_sorted", [("PC303", "error")]),
+    (19, "generated_then_replayed_verbatim replayed_compact", []),
+    (25, "turn_t turn_t_plus_1", [("PC501", "warning")]),
+    (25, "block_aligned_t block_aligned_t_plus_1", []),
+    (27, "A B", [("PC202", "error")]),
+    (27, "A_moved B_moved", []),
+    (30, "auto named none", [("PC603", "warning")]),
+    (30, "auto none", [("PC603", "warning")]),
+    (32, "A B", [("PC701", "warning")]),
 ]
 
 
@@ -85,6 +108,15 @@ def test_bodies(number: int, body: str, code: str | None) -> None:
         assert finding.end is not None
         assert finding.start < wanted["end"]
         assert wanted["start"] < finding.end
+
+
+@pytest.mark.parametrize(("number", "names", "expected"), PAIRS)
+def test_bodies_as_a_log(number: int, names: str, expected: list[tuple[str, str]]) -> None:
+    """The bodies of a case one after the other: what parts them, as severe as the case says; silence when mended."""
+    inputs = case(number)["input"]
+    bodies = [inputs[name] for name in names.split()]
+    text = "\n".join(body.replace("\n", " ") if isinstance(body, str) else json.dumps(body) for body in bodies)
+    assert [(finding.code, finding.severity) for finding in lint_text("log.jsonl", text)] == expected
 
 
 def _member(finding: Finding) -> str:

@@ -17,7 +17,7 @@ BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}]}
 
 def read(raw: bytes, filename: str = "log.jsonl") -> tuple[list[tuple[int, dict[str, Any]]], list[Any]]:
     tally = Tally()
-    found = list(requests(filename, io.BytesIO(raw), tally))
+    found = [(row, body) for row, body, _ in requests(filename, io.BytesIO(raw), tally)]
     return found, list(tally.documents(filename))
 
 
