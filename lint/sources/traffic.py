@@ -1,4 +1,4 @@
-"""Logs of requests, and single request bodies: `.jsonl`, `.ndjson`, `.json`, each also gzipped; `-` is one too."""
+"""Logs of requests, and single request bodies: `.jsonl`, `.ndjson`, `.json`, `.csv`, also gzipped; `-` is one too."""
 
 from collections.abc import Iterator
 from typing import Any, BinaryIO
@@ -30,5 +30,5 @@ def read(filename: str, file: BinaryIO) -> Iterator[Traffic | RequestBody | Unre
 
 
 SOURCE = Source(
-    "traffic", tuple(f"{kind}{gz}" for kind in (".jsonl", ".ndjson", ".json") for gz in ("", ".gz")), read
+    "traffic", tuple(f"{kind}{gz}" for kind in (".jsonl", ".ndjson", ".json", ".csv") for gz in ("", ".gz")), read
 )
