@@ -1,7 +1,8 @@
 """The documents any source may yield: what it could not read, and what it did not look at. Neither is a pass."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
+from lint.costing import Summary
 from lint.rule import Location
 
 
@@ -22,3 +23,11 @@ class NotInspected(NamedTuple):
     reason: str
     occurrences: int = 1
     nothing: bool = False
+
+
+@runtime_checkable
+class Summarised(Protocol):
+    """A document that says what mending all that is wrong with it is worth."""
+
+    @property
+    def summary(self) -> Summary | None: ...

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from lint.documents import NotInspected, Unreadable
+from lint.costing import Summary
+from lint.documents import NotInspected, Summarised, Unreadable
 from lint.registry import rules, source_of
 from lint.rule import SEVERITIES, Document, Finding, Rule
 from lint.settings import Settings
@@ -55,10 +56,11 @@ def _specificity(rule: Rule, selectors: Iterable[str]) -> int:
 
 
 class Report(NamedTuple):
-    """findings: by file and place. inspected: how many documents were judged."""
+    """findings: by file and place. inspected: how many documents were judged. summaries: of logs, replayed."""
 
     findings: list[Finding]
     inspected: int
+    summaries: tuple[Summary, ...] = ()
 
     def at_least(self, severity: str) -> list[Finding]:
         """The findings of this severity or a higher one."""
@@ -77,20 +79,22 @@ def lint_paths(
 
 def lint_text(filename: str, text: str, chosen: Collection[Rule] | None = None) -> list[Finding]:
     """The findings in a text, linted as a file of this name."""
-    documents = _read(filename, io.BytesIO(text.encode("utf-8", "surrogatepass")))
+    documents = _read(filename, io.BytesIO(text.encode("utf-8", "surrogatepass")), _NO_SETTINGS)
     return _report(documents, rules().values() if chosen is None else chosen, False, [filename]).findings
 
 
 def _report(documents: Iterable[Document], chosen: Collection[Rule], redact: bool, paths: Sequence[str]) -> Report:
     findings: list[Finding] = []
+    summaries: list[Summary] = []
     inspected = 0
     for document in documents:
         inspected += not isinstance(document, (Unreadable, NotInspected))
+        summaries += [document.summary] if isinstance(document, Summarised) and document.summary else []
         findings += _judge(document, chosen, redact)
     if not inspected:
         nothing = NotInspected(" ".join(paths), "nothing was inspected", nothing=True)
         findings += _judge(nothing, chosen, redact)
-    return Report(sorted(findings, key=_order), inspected)
+    return Report(sorted(findings, key=_order), inspected, tuple(summaries))
 
 
 def _judge(document: Document, chosen: Collection[Rule], redact: bool) -> Iterator[Finding]:
@@ -110,11 +114,11 @@ def _order(finding: Finding) -> tuple[str, int, int, str, int]:
 def _documents(paths: Sequence[str], settings: Settings) -> Iterator[Document]:
     for path in paths:
         if path == STDIN:
-            yield from _read(_STDIN_NAME, sys.stdin.buffer)
+            yield from _read(_STDIN_NAME, sys.stdin.buffer, settings)
         elif Path(path).is_dir():
             yield from _folder(Path(path), settings)
         else:
-            yield from _file(path)
+            yield from _file(path, settings)
 
 
 def _folder(folder: Path, settings: Settings) -> Iterator[Document]:
@@ -123,7 +127,7 @@ def _folder(folder: Path, settings: Settings) -> Iterator[Document]:
         if settings.excluded(str(file)):
             continue
         if source_of(file.name):
-            yield from _file(str(file))
+            yield from _file(str(file), settings)
         elif file.suffix.lower() in _CODE:
             foreign[file.suffix.lower()] += 1
     if foreign:
@@ -141,17 +145,18 @@ def _files(folder: Path) -> Iterator[Path]:
             yield entry
 
 
-def _file(name: str) -> Iterator[Document]:
+def _file(name: str, settings: Settings) -> Iterator[Document]:
     try:
         with Path(name).open("rb") as file:
-            yield from _read(name, file)
+            yield from _read(name, file, settings)
     except OSError as error:
         raise ConfigError(f"{name}: {error.strerror or error}") from None
 
 
-def _read(name: str, file: BinaryIO) -> Iterator[Document]:
+def _read(name: str, file: BinaryIO, settings: Settings) -> Iterator[Document]:
     source = source_of(name)
     if source is None:
         yield NotInspected(name, f"files that end in {Path(name).suffix or 'nothing'} are not read")
     else:
-        yield from source.read(name, file)
+        for document in source.read(name, file):
+            yield source.price(document, file, settings.costing) if source.price else document

@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from lint.costing import Cost
 from prefix.realign import common_prefix
 
 Severity = Literal["info", "warning", "error"]
@@ -58,6 +59,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     request: index from 0 of the first request that shows it. pointer: JSON pointer into that request; start, end:
     code points of the text there, or of the file when there is no pointer. occurrences: how many requests or places.
     recoverable_tokens: what all of them together would have had cached without it, None when that is not known.
+    cost: what mending it is worth, replayed; None where there is no traffic to replay.
     """
 
     code: str
@@ -74,6 +76,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     recoverable_tokens: int | None
     fix: Fix | None
     url: str
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +98,7 @@ class Sighting:
     occurrences: int = 1
     recoverable_tokens: int | None = None
     fix: Fix | None = None
+    cost: Cost | None = None
 
 
 D = TypeVar("D", bound=Document)
@@ -168,6 +172,7 @@ class Rule:
             recoverable_tokens=seen.recoverable_tokens,
             fix=None if redact else seen.fix,
             url=self.url,
+            cost=seen.cost,
         )
 
 

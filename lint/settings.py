@@ -15,6 +15,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from lint.costing import Costing
 from lint.rule import SEVERITIES
 from prefix.errors import ConfigError
 
@@ -24,13 +25,15 @@ FAIL_ON: Final = (*reversed(SEVERITIES), "never")
 
 
 class Settings(NamedTuple):
-    """folder: of the pyproject.toml; patterns are relative to it. codes: by option. per_file: pattern to codes."""
+    """folder: of the pyproject.toml; patterns are relative to it. codes: by option. per_file: pattern to codes.
+    costing: how the losses of logs are replayed and priced."""
 
     folder: Path = Path()
     codes: Mapping[str, tuple[str, ...]] = {}
     per_file: Mapping[str, tuple[str, ...]] = {}
     exclude: tuple[str, ...] = ()
     fail_on: str | None = None
+    costing: Costing = Costing()
 
     def ignored(self, filename: str, code: str, name: str) -> bool:
         """A rule is switched off for a file."""

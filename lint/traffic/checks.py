@@ -50,6 +50,7 @@ def _sighting(loss: Loss, severity: Severity) -> Sighting:
         end=None if loss.offset is None else loss.offset + len(loss.values[1] or ""),
         occurrences=loss.occurrences,
         recoverable_tokens=tokens,
+        cost=loss.cost,
     )
 
 

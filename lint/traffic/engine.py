@@ -5,27 +5,26 @@ behind the place where the two part (prefix.realign) was lost to the difference,
 cause asked for (prefix.causes). No pattern decides: a date that never changes costs nothing and is not mentioned.
 """
 
-import re
-from collections.abc import Mapping
+from array import array
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from lint.costing import Summary
+from lint.traffic.context import context
+from lint.traffic.facts import Facts
 from lint.traffic.form import same_form
 from lint.traffic.known import KnownCauses
+from lint.traffic.logged import Logged
 from lint.traffic.losses import WEAK, Loss, Losses
+from lint.traffic.scope import MEMBERS as SCOPE
+from lint.traffic.scope import schema_in_prompt
 from lint.traffic.seen import Request, Seen, block_keys
 from prefix.causes import Cause, value_text
 from prefix.divergence import first_divergence, view_bytes
 from prefix.parameters import parameter_changes
 from prefix.realign import Run, common_prefix, realign
 
-_SCOPE: Final = (
-    *("model", "lora_path", "cache_salt", "extra_key"),
-    *("tool_choice", "function_call", "chat_template_kwargs", "chat_template", "reasoning_effort"),
-)
-_SCHEMA_IN_PROMPT: Final = re.compile(r"(?:.*/)?(?:gpt-(?!oss)|chatgpt|o\d)")
-"""Models of OpenAI, which documents that the schema of response_format precedes the system text; on SGLang and vLLM
-it constrains decoding and is not in the prompt."""
 _LEAST_WEAK: Final = 256
 """Bytes that must come again for words alone to count: less is what any two texts share."""
 _SHORT: Final = 2048
@@ -34,12 +33,17 @@ _SHARED_LISTS: Final = frozenset(("tool_order", "tool_set"))
 
 
 class Traffic(NamedTuple):
-    """A log, read. requests: how many. losses: the most costly first. bytes: of all prompts."""
+    """A log, read. requests: how many. losses: the most costly first. bytes: of all prompts. templates: which one
+    each request is of. facts: what it says of times and tokens. summary: what mending all causes is worth,
+    when it was replayed."""
 
     filename: str
     requests: int
     bytes: int
     losses: tuple[Loss, ...]
+    templates: Sequence[int] = ()
+    facts: Facts = Facts()
+    summary: Summary | None = None
 
 
 class TrafficEngine:
@@ -49,27 +53,35 @@ class TrafficEngine:
         self._seen = Seen()
         self._losses = Losses()
         self._known = KnownCauses()
-        self._requests = 0
+        self._templates = array("l")
+        self._facts = Facts()
         self._bytes = 0
 
     def add(self, body: Mapping[str, Any], row: int) -> None:
         """One parsed request body. row: the line it stands in. Raises BodyError when it is no JSON."""
-        body = same_form(body)
+        self.add_logged(Logged(dict(body)), row)
+
+    def add_logged(self, logged: Logged, row: int) -> None:
+        """One request, and what its log says of it."""
+        body = same_form(logged.body)
         view = view_bytes(body)
-        request = Request(self._requests, row, body, view, self._seen.template(view))
-        keys = block_keys(view, repr((request.template, *(body.get(name) for name in _SCOPE))))
+        request = Request(len(self._templates), row, body, view, self._seen.template(view))
+        keys = block_keys(view, repr((request.template, *(body.get(name) for name in SCOPE))))
         nearest = self._seen.nearest(keys)
         prior = self._seen.turn_before(body) or nearest
         if prior is not None:
             self._compare(prior, nearest, request)
         self._losses.sent(request.template, len(view))
         self._seen.add(request, keys)
-        self._requests += 1
+        self._templates.append(request.template)
         self._bytes += len(view)
+        self._facts.add(logged, len(view))
 
     def result(self, filename: str) -> Traffic:
         """What all of them lost."""
-        return Traffic(filename, self._requests, self._bytes, self._losses.result())
+        return Traffic(
+            filename, len(self._templates), self._bytes, self._losses.result(), self._templates, self._facts
+        )
 
     def _compare(self, prior: Request, nearest: Request | None, request: Request) -> None:
         """nearest: what it shares with this prior is cached anyway."""
@@ -79,7 +91,7 @@ class TrafficEngine:
         if parted is not None:
             lost = same if parted.kind == "response_format" else same - cached
             if lost > 0:
-                self._count(parted, request, lost)
+                self._count(parted, prior, request, lost)
             return
         runs = realign(prior.view, request.view, same)
         again = sum(run.length for run in runs) or _same_end(prior.view, request.view, same)
@@ -91,15 +103,18 @@ class TrafficEngine:
             return
         kind = "text_order" if cause.kind in WEAK and _crossing(runs) else cause.kind
         if kind not in WEAK or lost >= _LEAST_WEAK:
-            self._count(cause, request, lost, kind)
+            self._count(cause, prior, request, lost, kind)
 
-    def _count(self, cause: "Cause | Parted", request: Request, lost: int, kind: str | None = None) -> None:
+    def _count(
+        self, cause: "Cause | Parted", prior: Request, request: Request, lost: int, kind: str | None = None
+    ) -> None:
         pointer = cause.path
         if cause.kind in _SHARED_LISTS:
             pointer = "/" + pointer.split("/")[1]
         values = (cause.a, cause.b)
         loss = Loss(kind or cause.kind, request.template, pointer, cause.offset, values, request.number, request.row)
-        self._losses.add(loss, lost)
+        if self._losses.add(loss, lost) and loss.offset is not None:
+            loss.context = context(prior.body, request.body, loss.kind, pointer, loss.offset)
 
 
 class Parted(NamedTuple):
@@ -114,7 +129,7 @@ class Parted(NamedTuple):
 
 def _session_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> Parted | None:
     """Of a conversation that goes on: another model, adapter or format."""
-    if all(a.get(name) == b.get(name) for name in (*_SCOPE, "response_format")):
+    if all(a.get(name) == b.get(name) for name in (*SCOPE, "response_format")):
         return None
     where = first_divergence(a, b)
     if where is None or where.reason != "append" or where.path.count("/") != 2:
@@ -122,7 +137,7 @@ def _session_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> Parted | None
     for change in parameter_changes(a, b):
         return Parted(change.kind, f"/{change.name}", change.a, change.b)
     formats = [value_text(body["response_format"]) if body.get("response_format") else None for body in (a, b)]
-    if formats[0] == formats[1] or not _SCHEMA_IN_PROMPT.match(str(b.get("model"))):
+    if formats[0] == formats[1] or not schema_in_prompt(b):
         return None
     return Parted("response_format", "/response_format", formats[0], formats[1])
 

@@ -16,8 +16,8 @@ from prefix.causes import Cause, find_cause
 from prefix.divergence import first_divergence
 
 _SURE: Final = 8
-_MANY: Final = 128
-_SAMPLED: Final = 16
+_MANY: Final = 64
+_SAMPLED: Final = 64
 _PLACES: Final = 8
 _TEMPLATES: Final = 4096
 

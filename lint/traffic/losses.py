@@ -4,10 +4,14 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from lint.costing import Cost
+from lint.traffic.context import NO_CONTEXT, Context
+
 _INDEX: Final = re.compile(r"/\d+")
 _NEAR: Final = 64
 _MOST: Final = 4096
 _TEMPLATES: Final = 65_536
+_POINTERS: Final = 16
 _REST: Final = -1
 """All templates behind the first 65,536: counted as one."""
 WEAK: Final = frozenset(("text", "system_text", "new_message", "other_conversation", "token_ids"))
@@ -18,8 +22,9 @@ _TOOLS: Final = ("/tools", "/functions")
 
 @dataclass(slots=True)
 class Loss:
-    """One cause. request, row, pointer, offset, values: of the first time. occurrences: how many requests.
-    recoverable_bytes: of all of them. requests, total_bytes: of the whole template."""
+    """One cause. request, row, pointer, offset, values: of the first time, and context: what is constant around them.
+    occurrences: how many requests. recoverable_bytes: of all of them. requests, total_bytes: of the whole template.
+    pointers: where it struck, the first few places. cost: when it was replayed."""
 
     kind: str
     template: int
@@ -28,10 +33,13 @@ class Loss:
     values: tuple[str | None, str | None]
     request: int
     row: int
+    context: Context = NO_CONTEXT
+    pointers: tuple[str, ...] = ()
     occurrences: int = 0
     recoverable_bytes: int = 0
     requests: int = 0
     total_bytes: int = 0
+    cost: Cost | None = None
 
     @property
     def share(self) -> float:
@@ -58,14 +66,17 @@ class Losses:
         requests, total = self._sent.get(template, (0, 0))
         self._sent[template] = requests + 1, total + size
 
-    def add(self, loss: Loss, recoverable_bytes: int) -> None:
-        """Count one occurrence."""
+    def add(self, loss: Loss, recoverable_bytes: int) -> bool:
+        """Count one occurrence. Whether it is the first one, so that `loss` is what is kept."""
         key = (loss.template, loss.kind, _place(loss))
         if key not in self._losses and len(self._losses) >= _MOST:
             key = next((known for known in self._losses if known[1] == loss.kind), key)
         known = self._losses.setdefault(key, loss)
+        if loss.pointer not in known.pointers and len(known.pointers) < _POINTERS:
+            known.pointers += (loss.pointer,)
         known.occurrences += 1
         known.recoverable_bytes += recoverable_bytes
+        return known is loss
 
     def result(self) -> tuple[Loss, ...]:
         """All of them, the most costly first, each cause once."""
@@ -79,6 +90,7 @@ class Losses:
             else:
                 owner.occurrences += loss.occurrences
                 owner.recoverable_bytes += loss.recoverable_bytes
+                owner.pointers = tuple(dict.fromkeys((*owner.pointers, *loss.pointers)))[:_POINTERS]
         return tuple(sorted(kept, key=lambda loss: (-loss.recoverable_bytes, loss.request, loss.kind)))
 
 
