@@ -15,7 +15,7 @@ from typing import AnyStr, NamedTuple
 WINDOW = 64
 """Shorter runs are not looked for: they are syntax and common words, not text that was lost."""
 
-GRID = WINDOW // 4
+GRID = WINDOW // 2
 """Any run that is this much longer than WINDOW is found."""
 
 

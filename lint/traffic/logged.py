@@ -17,6 +17,7 @@ _TIMES: Final = (
 _WORKERS: Final = ("worker", "replica", "api_base", "server.address")
 _SESSIONS: Final = ("session", "session_id", "sessionId", "conversation_id", "gen_ai.conversation.id")
 _USAGES: Final = ("usage", "response", "response_body", "usage_object", "input_tokens", "prompt_tokens")
+_KNOWN: Final = frozenset((*_TIMES, *_WORKERS, *_SESSIONS, *_USAGES))
 _UNITS: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 """Numbers from here on are nano-, micro- and milliseconds since 1970: seconds will have eleven digits in 5138."""
 
@@ -34,9 +35,12 @@ class Logged(NamedTuple):
 
 def logged(body: dict[str, Any], *envelopes: Mapping[str, Any]) -> Logged:
     """A body and what its envelopes say of the request, the outermost first."""
-    tokens = next(filter(None, map(_tokens, envelopes)), (None, None))
-    at = next((at for envelope in envelopes if (at := _time(envelope)) is not None), None)
-    return Logged(body, at, *tokens, _text(envelopes, _WORKERS), _text(envelopes, _SESSIONS))
+    said = [envelope for envelope in envelopes if not _KNOWN.isdisjoint(envelope)]
+    if not said:
+        return Logged(body)
+    tokens = next(filter(None, map(_tokens, said)), (None, None))
+    at = next((at for envelope in said if (at := _time(envelope)) is not None), None)
+    return Logged(body, at, *tokens, _text(said, _WORKERS), _text(said, _SESSIONS))
 
 
 def tokens_of(usage: Mapping[str, Any]) -> tuple[int | None, int | None] | None:

@@ -62,8 +62,9 @@ class Seen:
         best, count = max(votes.items(), key=lambda vote: vote[1], default=(0, 0))
         if count < min(_ALIKE, max(1, len(marks) // 2)):
             best, self._next = self._next, self._next + 1
-        for mark in marks:
-            self._templates.setdefault(mark, best)
+        if count < len(marks):
+            for mark in marks:
+                self._templates.setdefault(mark, best)
         while len(self._templates) > _MOST_TEMPLATES * _MARKS:
             self._templates.popitem(last=False)
         return best
