@@ -31,15 +31,19 @@ def common_prefix(a: AnyStr, b: AnyStr, start_a: int = 0, start_b: int = 0) -> i
     """How many units (bytes or code points) of `a` from `start_a` on equal those of `b` from `start_b` on."""
     limit = min(len(a) - start_a, len(b) - start_b)
     same, step = 0, WINDOW
-    while step:
-        to = min(same + step, limit)
-        if a[start_a + same : start_a + to] == b[start_b + same : start_b + to]:
-            if to == limit:
-                return limit
-            same, step = to, step * 2
+    while same < limit and a[start_a + same : start_a + same + step] == b[start_b + same : start_b + same + step]:
+        same += step
+        step *= 2
+    if same >= limit:
+        return limit
+    least, most = same, same + step  # they agree up to the one and, if they reach so far, not up to the other
+    while most - least > 1:
+        middle = (least + most) // 2
+        if a[start_a + least : start_a + middle] == b[start_b + least : start_b + middle]:
+            least = middle
         else:
-            step = (to - same) // 2
-    return same
+            most = middle
+    return least if least < limit else limit
 
 
 def realign(a: AnyStr, b: AnyStr, start: int) -> list[Run]:
