@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from lint.costing import DEFAULT_CAPACITY, DEFAULT_PAGE, Costing, parse_price
 from lint.linter import Report, Selection, lint_paths
 from lint.registry import rules
 from lint.report import TEXT_FORMATS, statistics
@@ -41,24 +42,39 @@ def _codes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tu
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
 @click.option("--statistics", "counts", is_flag=True, help="Show how many findings each rule has.")
 @click.option("--isolated", is_flag=True, help="Read no pyproject.toml.")
+@click.option("--price", metavar="U/C", help="Money per million uncached and cached input tokens, as in 2.5/0.25.")
+@click.option("--prefill-speed", type=click.FloatRange(min=0, min_open=True), help="Prompt tokens a second of a GPU.")
+@click.option(
+    "--kv-capacity",
+    type=click.IntRange(min=1),
+    default=DEFAULT_CAPACITY,
+    show_default=True,
+    help="Tokens of a worker's KV cache, for the replay of logs.",
+)
+@click.option("--page-size", type=click.IntRange(1, 4096), default=DEFAULT_PAGE, show_default=True, help="Its pages.")
+@click.option("--no-cost", is_flag=True, help="Replay no log: faster, and no figures.")
 @click.option("--redact", is_flag=True, help="Show no text of prompts.")
 def lint(
     paths: tuple[str, ...], form: str, fail_on: str | None, exit_zero: bool, counts: bool, **options: Any
 ) -> None:
     """Find what breaks the prefix cache, in logs of requests, request bodies and source.
 
-    PATH is a file, a folder, or - for a log on standard input. Logs are JSONL, gzipped or not, with OpenAI,
-    Anthropic or SGLang bodies, alone or in an envelope. Exit code 1: a finding at or above --fail-on. Defaults come
-    from [tool.prefixgate.lint] in pyproject.toml; `# noqa: PC101` keeps a line of source quiet.
+    PATH is a file, a folder, or - for a log on standard input. Logs are JSONL, JSON or CSV, gzipped or not, with
+    OpenAI, Anthropic or SGLang bodies, alone, in an envelope, or exported by LiteLLM, Langfuse or OpenTelemetry; what
+    their losses are worth is replayed through a model of the cache. Exit code 1: a finding at or above --fail-on.
+    Defaults come from [tool.prefixgate.lint] in pyproject.toml; `# noqa: PC101` keeps a line of source quiet.
 
     \b
     Examples:
       prefixgate lint requests.jsonl
       prefixgate lint src/ prompts/ --ignore PC102
+      prefixgate lint app/ requests.jsonl --price 2.5/0.25 --kv-capacity 400000
       zcat log.gz | prefixgate lint - --output-format json --redact
     """
     redact = options.pop("redact")
+    costing = _costing(options)
     settings = Settings() if options.pop("isolated") else load_settings(Path.cwd())
+    settings = settings._replace(costing=costing)
     chosen = {key: codes or settings.codes.get(key.replace("_", "-"), ()) for key, codes in options.items()}
     report = lint_paths(paths, Selection(**chosen).rules(), settings, redact=redact)
     if counts:
@@ -67,6 +83,13 @@ def lint(
         _write(report, form, redact)
     if report.at_least(fail_on or settings.fail_on or "warning") and not exit_zero:
         sys.exit(1)
+
+
+def _costing(options: dict[str, Any]) -> Costing:
+    price, speed, capacity, page, off = (
+        options.pop(name) for name in ("price", "prefill_speed", "kv_capacity", "page_size", "no_cost")
+    )
+    return Costing(capacity, page, parse_price(price) if price else None, speed, replay=not off)
 
 
 def _write(report: Report, form: str, redact: bool) -> None:

@@ -5,6 +5,7 @@ from rich.text import Text
 
 from lint.linter import Report
 from lint.registry import rules
+from lint.report.cost import cost_text, summary_lines
 from lint.report.frame import Frame, frame
 from lint.report.plain import place, summary
 from lint.rule import Finding
@@ -16,6 +17,10 @@ def write(report: Report, console: Console, *, frames: bool = True) -> None:
     """Write a report. frames: show the text around each finding, read again from its file."""
     for finding in report.findings:
         _write(finding, console, frame(finding) if frames else None)
+    for log in report.summaries:
+        head, *lines = summary_lines(log)
+        console.print(Text(head, "bold"), soft_wrap=True)
+        console.print(Text("\n".join(lines)), soft_wrap=True)
     console.print(summary(report), style="bold", highlight=False)
 
 
@@ -27,6 +32,8 @@ def _write(finding: Finding, console: Console, shown: Frame | None) -> None:
     console.print(Text.assemble(("  --> ", "blue"), _where(finding)), soft_wrap=True)
     if shown is not None:
         _write_frame(shown, console, _STYLES[finding.severity])
+    if finding.cost is not None:
+        console.print(Text.assemble(("   = ", "blue"), ("cost: ", "bold"), cost_text(finding.cost)), soft_wrap=True)
     rule = rules()[finding.code]
     console.print(Text.assemble(("   = ", "blue"), ("help: ", "bold"), rule.instead.replace("`", "")), soft_wrap=True)
     console.print(Text.assemble(("   = ", "blue"), ("docs: ", "bold"), finding.url), soft_wrap=True)
