@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from lint.costing import Summary
-from lint.documents import NotInspected, Summarised, Unreadable
+from lint.documents import Linkable, NotInspected, Summarised, Unreadable
 from lint.registry import rules, source_of
 from lint.rule import SEVERITIES, Document, Finding, Rule
 from lint.settings import Settings
+from lint.sources.flow import FlowDocument
 from lint.suppression import Commented, suppressed
 from prefix.errors import ConfigError
 
@@ -87,14 +88,36 @@ def _report(documents: Iterable[Document], chosen: Collection[Rule], redact: boo
     findings: list[Finding] = []
     summaries: list[Summary] = []
     inspected = 0
-    for document in documents:
+    for document in _linked(documents):
         inspected += not isinstance(document, (Unreadable, NotInspected))
         summaries += [document.summary] if isinstance(document, Summarised) and document.summary else []
         findings += _judge(document, chosen, redact)
     if not inspected:
         nothing = NotInspected(" ".join(paths), "nothing was inspected", nothing=True)
         findings += _judge(nothing, chosen, redact)
-    return Report(sorted(findings, key=_order), inspected, tuple(summaries))
+    return Report(sorted(_once(findings), key=_order), inspected, tuple(summaries))
+
+
+def _linked(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents, logs behind all source, so that what is found in them is linked to it."""
+    later: list[Linkable] = []
+    origins: list[FlowDocument] = []
+    for document in documents:
+        if isinstance(document, Linkable):
+            later.append(document)
+            continue
+        if isinstance(document, FlowDocument):
+            origins.append(document)
+        yield document
+    for log in later:
+        yield log.linked(origins)
+
+
+def _once(findings: Iterable[Finding]) -> list[Finding]:
+    """Each cause once: what traffic shows and is linked to a place in the source stands for what is said of that."""
+    known = list(findings)
+    linked = {(place.filename, place.location) for finding in known for place in finding.related}
+    return [finding for finding in known if (finding.filename, finding.location) not in linked]
 
 
 def _judge(document: Document, chosen: Collection[Rule], redact: bool) -> Iterator[Finding]:

@@ -32,6 +32,9 @@ def _write(finding: Finding, console: Console, shown: Frame | None) -> None:
     console.print(Text.assemble(("  --> ", "blue"), _where(finding)), soft_wrap=True)
     if shown is not None:
         _write_frame(shown, console, _STYLES[finding.severity])
+    for made in finding.related:
+        where = f"{made.filename}:{made.location.row}:{made.location.column} ({made.label})"
+        console.print(Text.assemble(("   = ", "blue"), ("made at: ", "bold"), where), soft_wrap=True)
     if finding.cost is not None:
         console.print(Text.assemble(("   = ", "blue"), ("cost: ", "bold"), cost_text(finding.cost)), soft_wrap=True)
     rule = rules()[finding.code]

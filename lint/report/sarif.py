@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from lint.linter import Report
 from lint.registry import rules
-from lint.rule import Finding, Rule
+from lint.rule import Finding, Related, Rule
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
@@ -50,6 +50,8 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
         "locations": [{"physicalLocation": place}],
         "occurrenceCount": finding.occurrences,
     }
+    if finding.related:
+        result["relatedLocations"] = [_related(number, place) for number, place in enumerate(finding.related)]
     details = {
         "pointer": finding.pointer,
         "request": finding.request,
@@ -57,3 +59,9 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
     }
     properties = {key: value for key, value in details.items() if value is not None}
     return result | ({"properties": properties} if properties else {})
+
+
+def _related(number: int, place: Related) -> dict[str, Any]:
+    region = {"startLine": place.location.row, "startColumn": place.location.column}
+    physical = {"artifactLocation": {"uri": quote(place.filename)}, "region": region}
+    return {"id": number, "physicalLocation": physical, "message": {"text": f"made by {place.label}"}}

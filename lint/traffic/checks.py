@@ -51,6 +51,7 @@ def _sighting(loss: Loss, severity: Severity) -> Sighting:
         occurrences=loss.occurrences,
         recoverable_tokens=tokens,
         cost=loss.cost,
+        related=() if loss.made_at is None else (loss.made_at,),
     )
 
 

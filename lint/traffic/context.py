@@ -14,6 +14,7 @@ from prefix.volatile import find_volatile
 _BEFORE: Final = 200
 _BEHIND: Final = 80
 _EDGE: Final = 24
+_NEXT: Final = 8
 _WIDEST: Final = 400
 _CUTS: Final = 16
 
@@ -33,10 +34,11 @@ class Cut(NamedTuple):
 
 
 class Context(NamedTuple):
-    """before: the text before a place. behind: the first line that comes again behind it. "" where there is none.
-    cuts: where values of its kind stand that vary."""
+    """before, after: the text directly before and after a value. behind: the first line that comes again behind it.
+    "" where there is none. cuts: where values of its kind stand that vary."""
 
     before: str = ""
+    after: str = ""
     behind: str = ""
     cuts: tuple[Cut, ...] = ()
 
@@ -44,25 +46,27 @@ class Context(NamedTuple):
 NO_CONTEXT: Final = Context()
 
 
-def context(a: Mapping[str, Any], b: Mapping[str, Any], kind: str, pointer: str, offset: int) -> Context:
-    """What is constant around the place at `offset` of the text at a pointer into b, by comparison with a."""
+def context(
+    a: Mapping[str, Any], b: Mapping[str, Any], kind: str, pointer: str, offset: int, value: str | None
+) -> Context:
+    """What is constant around a value at `offset` of the text at a pointer into b, by comparison with a."""
     one, other = value_at(a, pointer), value_at(b, pointer)
     if not isinstance(one, str) or not isinstance(other, str):
         return NO_CONTEXT
     same = common_prefix(one, other)
     runs = realign(one, other, same)
     behind = _first_line(other, runs[0] if runs else _same_end(one, other, same))
-    return Context(other[max(0, offset - _BEFORE) : offset], behind, tuple(_cuts(one, other, kind))[:_CUTS])
+    end = offset + len(value or "")
+    after = other[end : end + _BEHIND]
+    return Context(other[max(0, offset - _BEFORE) : offset], after, behind, tuple(_cuts(one, other, kind))[:_CUTS])
 
 
 def _cuts(a: str, b: str, kind: str) -> Iterator[Cut]:
-    """The values of a kind in b that are others in a."""
+    """The values of a kind in b that are not in a."""
     kinds = [volatile for volatile, cause in VOLATILE.items() if cause == kind]
     for span in find_volatile(b, kinds) if kinds else ():
-        cut = Cut(b[max(0, span.start - _EDGE) : span.start], b[span.end : span.end + _EDGE])
-        there = cut.find(a, 0)
-        if there is not None and a[there[0] : there[1]] != b[span.start : span.end]:
-            yield cut
+        if b[span.start : span.end] not in a:
+            yield Cut(b[max(0, span.start - _EDGE) : span.start], b[span.end : span.end + _NEXT])
 
 
 def _same_end(a: str, b: str, start: int) -> Run:

@@ -11,10 +11,12 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from lint.costing import Summary
+from lint.sources.flow import FlowDocument
 from lint.traffic.context import context
 from lint.traffic.facts import Facts
 from lint.traffic.form import same_form
 from lint.traffic.known import KnownCauses
+from lint.traffic.linking import made_at
 from lint.traffic.logged import Logged
 from lint.traffic.losses import WEAK, Loss, Losses
 from lint.traffic.scope import MEMBERS as SCOPE
@@ -44,6 +46,12 @@ class Traffic(NamedTuple):
     templates: Sequence[int] = ()
     facts: Facts = Facts()
     summary: Summary | None = None
+
+    def linked(self, origins: Sequence[FlowDocument]) -> "Traffic":
+        """With the line of source that makes each cause, where it is found in these documents."""
+        for loss in self.losses:
+            loss.made_at = made_at(loss, origins)
+        return self
 
 
 class TrafficEngine:
@@ -113,8 +121,9 @@ class TrafficEngine:
             pointer = "/" + pointer.split("/")[1]
         values = (cause.a, cause.b)
         loss = Loss(kind or cause.kind, request.template, pointer, cause.offset, values, request.number, request.row)
-        if self._losses.add(loss, lost) and loss.offset is not None:
-            loss.context = context(prior.body, request.body, loss.kind, pointer, loss.offset)
+        known = self._losses.add(loss, lost)
+        if known is not None and loss.offset is not None:
+            known.context = context(prior.body, request.body, loss.kind, pointer, loss.offset, cause.b)
 
 
 class Parted(NamedTuple):

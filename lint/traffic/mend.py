@@ -36,6 +36,7 @@ _TOOLS: Final = ("/tools", "/functions")
 _DECODER: Final = json.JSONDecoder()
 _OPENING: Final = re.compile(r"[{\[]")
 _BLANKS: Final = re.compile(r" [ \t]+|\n\n+|\t[ \t]+")
+_EDGE: Final = 24
 _CARRIERS: Final = ("messages", "input", "prompt", "text")
 
 
@@ -57,7 +58,9 @@ def mend(loss: Loss) -> Mend | str:
     if loss.kind == "text_order":
         return _at(loss.pointers, _sorted_lines)
     if loss.offset is not None and (loss.kind in _WORDS or loss.kind in VOLATILE.values()):
-        return _moving(loss.pointers, lambda text: _without_values(text, loss) or _without_lines(text, loss))
+        return _moving(
+            loss.pointers, lambda text: (_without_values if loss.context.cuts else _without_lines)(text, loss)
+        )
     return "no change of the prompt is proposed"
 
 
@@ -117,8 +120,8 @@ def _with_end(body: Body, text: str) -> Body:
     return {**body, name: f"{said}\n{text}"} if isinstance(said, str) else body
 
 
-def _without_values(text: str, loss: Loss) -> tuple[str, str] | None:
-    """Without the values alone; None when they are not found."""
+def _without_values(text: str, loss: Loss) -> tuple[str, str]:
+    """Without the values alone."""
     kept: list[str] = []
     moved: list[str] = []
     at = 0
@@ -128,17 +131,18 @@ def _without_values(text: str, loss: Loss) -> tuple[str, str] | None:
             kept.append(text[at : found[0]])
             moved.append(text[found[0] : found[1]])
             at = found[1]
-    return ("".join(kept) + text[at:], " ".join(moved)) if moved else None
+    return "".join(kept) + text[at:], " ".join(moved)
 
 
 def _without_lines(text: str, loss: Loss) -> tuple[str, str]:
-    """Without the lines from the one that varies first up to the text that is the same again, or to the end."""
-    start = text.rfind("\n", 0, min(loss.offset or 0, len(text))) + 1
-    behind = loss.context.behind
-    end = text.find(behind, start) if behind else -1
-    if end < 0:
-        end = len(text)
-    return text[:start] + text[end:], text[start:end]
+    """Without the lines from the one that varies first up to the text that is the same again, or to the end. A text
+    that does not begin as those do in which it varies is left as it is."""
+    offset, before = loss.offset or 0, loss.context.before[-_EDGE:]
+    if not text.endswith(before, 0, offset):
+        return text, ""
+    start = text.rfind("\n", 0, min(offset, len(text))) + 1
+    end = text.find(loss.context.behind, start) if loss.context.behind else len(text)
+    return (text, "") if end < 0 else (text[:start] + text[end:], text[start:end])
 
 
 def _sorted_tools(tools: Any) -> Any:

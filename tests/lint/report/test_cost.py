@@ -20,7 +20,7 @@ def run(tmp_path: Path, *options: str) -> str:
 
 
 def test_in_full(tmp_path: Path) -> None:
-    """A line for the finding, the closing figure, what was assumed; money and seconds only when they are asked for."""
+    """A line for the finding, the closing figure, what was assumed; money and seconds only when asked for."""
     text = run(tmp_path)
     assert "cost: " in text
     assert "% if the cause is mended: " in text
