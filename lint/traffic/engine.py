@@ -61,7 +61,7 @@ class TrafficEngine:
         self._seen = Seen()
         self._losses = Losses()
         self._known = KnownCauses()
-        self._templates = array("l")
+        self._templates = array("i")
         self._facts = Facts()
         self._bytes = 0
 
@@ -76,11 +76,11 @@ class TrafficEngine:
         request = Request(len(self._templates), row, body, view, self._seen.template(view))
         keys = block_keys(view, repr((request.template, *(body.get(name) for name in SCOPE))))
         nearest = self._seen.nearest(keys)
-        prior = self._seen.turn_before(body) or nearest
+        prior = self._seen.turn_before(body) or self._seen.in_session(logged.session, body) or nearest
         if prior is not None:
             self._compare(prior, nearest, request)
         self._losses.sent(request.template, len(view))
-        self._seen.add(request, keys)
+        self._seen.add(request, keys, logged.session)
         self._templates.append(request.template)
         self._bytes += len(view)
         self._facts.add(logged, len(view))

@@ -21,6 +21,8 @@ _KNOWN: Final = frozenset((*_TIMES, *_WORKERS, *_SESSIONS, *_USAGES))
 _UNITS: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 """Numbers from here on are nano-, micro- and milliseconds since 1970: seconds will have eleven digits in 5138."""
 
+_LATEST: Final = 1e20
+
 
 class Logged(NamedTuple):
     """body: parsed. at: seconds since the Unix epoch, or since the log began. input_tokens: with the cached ones."""
@@ -65,10 +67,12 @@ def seconds(value: Any) -> float | None:
 
 
 def _epoch(number: float) -> float | None:
+    if number > _LATEST:
+        return None
     for least, unit in _UNITS:
         if number >= least:
             return number / unit
-    return number if number >= 0 else None
+    return number if number >= 0 else None  # no time is NaN
 
 
 def _iso(text: str) -> float:

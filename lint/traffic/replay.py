@@ -22,7 +22,7 @@ from prefix.divergence import view_bytes
 from prefix.radix import RadixCache
 from prefix.tokens import BYTES_PER_TOKEN
 
-EACH: Final = 4
+EACH: Final = 3
 """Causes replayed one by one: the most costly ones."""
 _WORKERS: Final = 64
 _KEY_BYTES: Final = 8

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.bench.lint_log import FAULTS, requests, route_of, write
+from tests.bench.lint_log import FAULTS, route_of
 
 PEERS: Final = Path(os.environ.get("PEERS_HOME", "~/.cache/gateway-peers")).expanduser() / "venvs"
 VERSIONS: Final = {"kvlint": "0.1.1", "cachelint": "0.1.0a2", "promptcachelint": "0.1.0"}
@@ -42,6 +42,7 @@ PROMPTCACHELINT: Final = {
 }
 NO_CAUSE: Final = ("CL010", "CL011", "CL013", "block_straddle")
 MOSTLY: Final = 0.9
+PLAIN: Final = "prefixgate --no-cost"
 CHAT: Final = (
     "{% if tools %}{{ tools | tojson }}\n{% endif %}"
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}"
@@ -138,10 +139,9 @@ def judge_cachelint(output: str, _: Path) -> Verdict:
 def promptcachelint(log: Path, folder: Path) -> list[str]:
     """Its own trace format, made of the same bodies."""
     trace = folder / "trace.jsonl"
-    records = ({"provider": "openai", "body": json.loads(line)} for line in log.open(encoding="utf-8"))
-    trace.write_text(
-        "".join(json.dumps({**record, "id": str(at), "at": float(at)}) + "\n" for at, record in enumerate(records))
-    )
+    with log.open(encoding="utf-8") as lines, trace.open("w", encoding="utf-8") as out:
+        for at, line in enumerate(lines):
+            out.write(f'{{"provider": "openai", "id": "{at}", "at": {at}.0, "body": {line.strip()}}}\n')
     return [str(PEERS / "promptcachelint/bin/promptcachelint"), "report", "--json", str(trace)]
 
 
@@ -181,23 +181,27 @@ def install(name: str) -> str | None:
     return None
 
 
-def rows(log: Path, folder: Path, *, may_install: bool) -> Iterator[tuple[str, Run | str, Verdict]]:
-    """Each tool's name, run (or why there is none) and verdict."""
-    nothing = Verdict(set(), set())
-    for name, (command, judge) in TOOLS.items():
+def runs(log: Path, folder: Path, *, may_install: bool) -> Iterator[tuple[str, Run | str]]:
+    """Each tool's name and run, or why there is none."""
+    for name, (command, _) in TOOLS.items():
         if name in VERSIONS and not (PEERS / name / "bin" / name).exists():
             missing = install(name) if may_install else "not installed (--install)"
             if missing:
-                yield name, missing, nothing
+                yield name, missing
                 continue
         line = command(log, folder)
-        print("$", *line)
-        run = measured(line, HF_HUB_OFFLINE="1", PYTHONPATH=str(Path.cwd()) if name == "prefixgate" else "")
-        yield name, run, judge(run.output, folder)
+        print("$", *line, flush=True)
+        yield name, measured(line, HF_HUB_OFFLINE="1", PYTHONPATH=str(Path.cwd()) if name == "prefixgate" else "")
     plain = [*ours(log, folder), "--no-cost"]
-    print("$", *plain)
-    run = measured(plain)
-    yield "prefixgate --no-cost", run, judge_ours(run.output, folder)
+    print("$", *plain, flush=True)
+    yield PLAIN, measured(plain)
+
+
+def judged(found: Sequence[tuple[str, Run | str]], folder: Path) -> Iterator[tuple[str, Run | str, Verdict]]:
+    """The verdicts, behind all runs: a process that has grown makes its children look large."""
+    for name, run in found:
+        judge = TOOLS["prefixgate" if name == PLAIN else name][1]
+        yield name, run, Verdict(set(), set()) if isinstance(run, str) else judge(run.output, folder)
 
 
 def report(found: Sequence[tuple[str, Run | str, Verdict]]) -> None:
@@ -229,10 +233,10 @@ def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         log = folder / "log.jsonl"
-        write(log, count)
-        sizes = [len(json.dumps(body)) for body in requests(min(count, 1000))]
-        print(f"{count:,} requests, {sum(sizes) / len(sizes) / 1000:.1f} KB each; faults: {', '.join(FAULTS)}")
-        report(list(rows(log, folder, may_install="--install" in arguments)))
+        subprocess.run([sys.executable, "-m", "tests.bench.lint_log", str(log), str(count)], check=True)
+        print(f"{count:,} requests, {log.stat().st_size / count / 1000:.1f} KB each; faults: {', '.join(FAULTS)}")
+        found = list(runs(log, folder, may_install="--install" in arguments))
+        report(list(judged(found, folder)))
 
 
 if __name__ == "__main__":

@@ -82,7 +82,8 @@ def _by_span(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[dict[str, A
     for number, record in enumerate(records):
         attributes = _attributes(record.get("attributes"))
         name = record.get("eventName") or attributes.get("event.name")
-        span, _ = spans.setdefault(record.get("spanId") or number, ({}, record))
+        key = record.get("spanId")
+        span, _ = spans.setdefault(key if isinstance(key, str) and key else number, ({}, record))
         span |= {key: one for key, one in attributes.items() if key.startswith("gen_ai.")}
         if messages := _message(name, _value(record.get("body"))):
             span.setdefault("messages", []).extend(messages)
@@ -145,8 +146,13 @@ def _value(value: Any) -> Any:
         if name in value:
             return value[name]
     if "arrayValue" in value:
-        return [_value(one) for one in (value["arrayValue"] or {}).get("values", ())]
-    return _attributes(value["kvlistValue"].get("values")) if "kvlistValue" in value else value
+        return [_value(one) for one in _values(value["arrayValue"])]
+    return _attributes(_values(value["kvlistValue"])) if "kvlistValue" in value else value
+
+
+def _values(value: Any) -> list[Any]:
+    values = value.get("values") if isinstance(value, dict) else None
+    return values if isinstance(values, list) else []
 
 
 def _count(value: Any) -> int | None:

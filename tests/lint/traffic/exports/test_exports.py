@@ -4,7 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from lint.traffic.engine import TrafficEngine
 from lint.traffic.exports import requests_of
 from lint.traffic.logged import Logged
 
@@ -206,3 +209,48 @@ def test_worker_and_session() -> None:
     (found,) = requests_of({"body": BODY, "worker": "w1", "session_id": 7}, parse)
     assert found is not None
     assert (found.worker, found.session) == ("w1", "7")
+
+
+_KEYS = st.sampled_from(
+    """attributes name events resourceSpans scopeSpans spans resourceLogs scopeLogs logRecords body eventName spanId
+    key value stringValue arrayValue values kvlistValue input type data meta observations usage_details model_parameters
+    tool_definitions messages model standard_logging_object proxy_server_request metadata optional_params
+    gen_ai.input.messages gen_ai.system_instructions gen_ai.tool.definitions gen_ai.prompt.0.role parts role content
+    request response response_body usage prompt_tokens timestamp startTime session_id usage_object""".split()
+)
+_TEXTS = st.sampled_from(["", "{", "[]", "[{}]", '{"messages": [1]}', "GENERATION", "user", "9" * 400, "1e999", "-"])
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300)
+@given(_JSON)
+def test_any_value(value: Any) -> None:
+    """Whatever calls itself an export is a request, or none; never a crash."""
+    for found in requests_of(value, parse_or_not):
+        if found is not None:
+            TrafficEngine().add_logged(found, 1)
+
+
+@pytest.mark.parametrize("wrong", [7, "x", [1], {"values": 7}, {"a": []}, None, True, [[]], [{"key": "k"}]])
+def test_spans_of_wrong_types(wrong: Any) -> None:
+    """A member of another type is passed over."""
+    whole = span(NOW, EVENTS)
+    (one,) = whole["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    (record,) = records(("gen_ai.user.message", {"content": "Hi"}))["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
+    for item, group in ((one, "resourceSpans"), (record, "resourceLogs")):
+        inner = ("scopeSpans", "spans") if group == "resourceSpans" else ("scopeLogs", "logRecords")
+        for name in item:
+            broken = {**item, name: wrong, "attributes": [{"key": "gen_ai.prompt", "value": {"arrayValue": wrong}}]}
+            list(requests_of({group: [{inner[0]: [{inner[1]: [broken, {**item, name: wrong}]}]}]}, parse))
+        list(requests_of({group: wrong}, parse))
+
+
+def parse_or_not(raw: bytes) -> dict[str, Any]:
+    try:
+        return parse(raw)
+    except ValueError:
+        return {}
