@@ -43,7 +43,7 @@ def common_prefix(a: AnyStr, b: AnyStr, start_a: int = 0, start_b: int = 0) -> i
             least = middle
         else:
             most = middle
-    return least if least < limit else limit
+    return min(limit, least)
 
 
 def realign(a: AnyStr, b: AnyStr, start: int) -> list[Run]:

@@ -71,9 +71,13 @@ class Replay:
     def add(self, logged: Logged, template: int) -> None:
         """Serve one request in every lane."""
         body = same_form(logged.body)
+        changes = self._mends.get(template, [])
         plain = self._prompt(body)
-        prompts = [plain, self._mended(body, template, plain, None)]
-        prompts += (self._mended(body, template, plain, at) for at in self._each)
+        all_mended = self._mended(body, [change for _, change in changes]) if changes else plain
+        prompts = [plain, all_mended]
+        for each in self._each:
+            mine = [change for at, change in changes if at == each]
+            prompts.append(all_mended if len(mine) == len(changes) else self._mended(body, mine) if mine else plain)
         for lane, (cache, prompt) in enumerate(zip(self._worker(logged.worker), prompts, strict=True)):
             self._cached[lane] += cache.serve(prompt.key, prompt.tokens, prompt.namespace)
         self._requests += 1
@@ -96,11 +100,10 @@ class Replay:
             self._caches[name] = [RadixCache(*shape, page_bytes=_KEY_BYTES) for _ in self._cached]
         return self._caches[name]
 
-    def _mended(self, body: Body, template: int, plain: _Prompt, only: int | None) -> _Prompt:
-        changes = [change for at, change in self._mends.get(template, ()) if only in (None, at)]
+    def _mended(self, body: Body, changes: Sequence[Mend]) -> _Prompt:
         for change in changes:
             body = change(body)
-        return self._prompt(body) if changes else plain
+        return self._prompt(body)
 
     def _prompt(self, body: Body) -> _Prompt:
         view, page = view_bytes(body), self._page

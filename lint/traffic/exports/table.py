@@ -15,11 +15,13 @@ _PROMPTS: Final = frozenset(("input", "messages", "request_body", "proxy_server_
 def rows(stream: BinaryIO, longest: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line and fields of each row, empty ones left out. Raises csv.Error for a field of more than `longest`."""
     limit = csv.field_size_limit(longest)
+    text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
     try:
-        reader = csv.DictReader(io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline=""))
+        reader = csv.DictReader(text)
         if _PROMPTS.isdisjoint(reader.fieldnames or ()):
             return
         for row in reader:
             yield reader.line_num, {key: value for key, value in row.items() if key and value}
     finally:
         csv.field_size_limit(limit)
+        text.detach()  # or it would close the file

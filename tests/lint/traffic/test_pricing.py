@@ -1,8 +1,11 @@
 """lint.traffic.pricing, .replay and .facts: what causes are worth, replayed, and what is said when they cannot be."""
 
+import csv
+import gzip
 import io
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,6 +109,27 @@ def test_workers_have_caches_of_their_own() -> None:
     assert five.hit_rate_after < one.hit_rate_after
 
 
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "jsonl.gz", "json"])
+def test_every_kind_of_file_is_read_twice(tmp_path: Path, suffix: str) -> None:
+    """The figures do not depend on how the log is packed."""
+    plain = traffic(clocks()).summary
+    assert plain is not None
+    file = tmp_path / f"log.{suffix}"
+    text = io.StringIO()
+    if suffix.startswith("csv"):
+        table = csv.DictWriter(text, ["request_body"])
+        table.writeheader()
+        table.writerows({"request_body": json.dumps(body)} for body in clocks())
+    elif suffix == "json":
+        json.dump(clocks(), text)
+    else:
+        text.write("".join(json.dumps(body) + "\n" for body in clocks()))
+    raw = text.getvalue().encode()
+    file.write_bytes(gzip.compress(raw) if suffix.endswith("gz") else raw)
+    (summary,) = lint_paths([str(file)], rules().values()).summaries
+    assert summary._replace(filename="") == plain._replace(filename="")
+
+
 class Stream(io.BytesIO):
     """Can be read once."""
 
@@ -139,7 +163,7 @@ def test_no_loss_no_replay() -> None:
     assert traffic(clocks(), Costing(replay=False)).losses[0].cost is None
 
 
-def test_two_causes(tmp_path: Any) -> None:
+def test_two_causes(tmp_path: Path) -> None:
     """Each alone and both together; the finding of each has its own figures."""
     tools = [{"type": "function", "function": {"name": n, "description": OTHER[:600] + n}} for n in "abcd"]
     shuffled = [{**chat(OTHER, QUESTIONS[at % 4]), "tools": tools[at % 4 :] + tools[: at % 4]} for at in range(COUNT)]

@@ -213,8 +213,9 @@ def test_worker_and_session() -> None:
 
 _KEYS = st.sampled_from(
     """attributes name events resourceSpans scopeSpans spans resourceLogs scopeLogs logRecords body eventName spanId
-    key value stringValue arrayValue values kvlistValue input type data meta observations usage_details model_parameters
-    tool_definitions messages model standard_logging_object proxy_server_request metadata optional_params
+    key value stringValue arrayValue values kvlistValue input type data meta observations usage_details
+    model_parameters tool_definitions messages model standard_logging_object proxy_server_request metadata
+    optional_params
     gen_ai.input.messages gen_ai.system_instructions gen_ai.tool.definitions gen_ai.prompt.0.role parts role content
     request response response_body usage prompt_tokens timestamp startTime session_id usage_object""".split()
 )
