@@ -15,7 +15,7 @@ from lint.sources.flow import FlowDocument
 from lint.traffic.context import context
 from lint.traffic.facts import Facts
 from lint.traffic.form import same_form
-from lint.traffic.known import KnownCauses
+from lint.traffic.known import LONGEST_VALUE, KnownCauses
 from lint.traffic.linking import made_at
 from lint.traffic.logged import Logged
 from lint.traffic.losses import WEAK, Loss, Losses
@@ -119,7 +119,7 @@ class TrafficEngine:
         pointer = cause.path
         if cause.kind in _SHARED_LISTS:
             pointer = "/" + pointer.split("/")[1]
-        values = (cause.a, cause.b)
+        values = cause.a and cause.a[:LONGEST_VALUE], cause.b and cause.b[:LONGEST_VALUE]
         loss = Loss(kind or cause.kind, request.template, pointer, cause.offset, values, request.number, request.row)
         known = self._losses.add(loss, lost)
         if known is not None and loss.offset is not None:
