@@ -30,6 +30,7 @@ from prefix.realign import Run, common_prefix, realign
 _LEAST_WEAK: Final = 256
 """Bytes that must come again for words alone to count: less is what any two texts share."""
 _SHORT: Final = 2048
+_LINKED: Final = 64
 _LEAST_END: Final = 24
 _SHARED_LISTS: Final = frozenset(("tool_order", "tool_set"))
 
@@ -48,8 +49,8 @@ class Traffic(NamedTuple):
     summary: Summary | None = None
 
     def linked(self, origins: Sequence[FlowDocument]) -> "Traffic":
-        """With the line of source that makes each cause, where it is found in these documents."""
-        for loss in self.losses:
+        """With the line of source that makes each of the most costly causes, where it is in these documents."""
+        for loss in self.losses[:_LINKED]:
             loss.made_at = made_at(loss, origins)
         return self
 

@@ -37,6 +37,8 @@ _DECODER: Final = json.JSONDecoder()
 _OPENING: Final = re.compile(r"[{\[]")
 _BLANKS: Final = re.compile(r" [ \t]+|\n\n+|\t[ \t]+")
 _EDGE: Final = 24
+_TRIES: Final = 64
+"""Brackets of a text that may begin no JSON: trying each would take the square of a hostile one."""
 _CARRIERS: Final = ("messages", "input", "prompt", "text")
 
 
@@ -183,14 +185,14 @@ def _sorted_keys(value: Any) -> Any:
         except RecursionError:
             return value
     parts: list[str] = []
-    at = 0
-    for opening in _OPENING.finditer(value):
-        if opening.start() < at:
-            continue
+    at = done = 0
+    tries = _TRIES
+    while tries and (opening := _OPENING.search(value, at)) is not None:
         try:
             document, end = _DECODER.raw_decode(value, opening.start())
         except (ValueError, RecursionError):
+            at, tries = opening.end(), tries - 1
             continue
-        parts += (value[at : opening.start()], json.dumps(document, sort_keys=True))
-        at = end
-    return "".join(parts) + value[at:]
+        parts += (value[done : opening.start()], json.dumps(document, sort_keys=True))
+        at = done = end
+    return "".join(parts) + value[done:]

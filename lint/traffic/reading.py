@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import json
 import zlib
 from collections.abc import Iterator
@@ -63,7 +64,7 @@ def requests(filename: str, file: BinaryIO, tally: Tally) -> Iterator[tuple[int,
 def logged_requests(filename: str, file: BinaryIO, tally: Tally) -> Iterator[tuple[int, Logged]]:
     """Row (from 1) of each request, and all that the log says of it."""
     name = filename.lower()
-    stream = cast("BinaryIO", gzip.GzipFile(fileobj=file)) if name.endswith(".gz") else file
+    stream = cast("BinaryIO", gzip.GzipFile(fileobj=file)) if name.endswith(".gz") or _packed(file) else file
     row = 0
     try:
         if name.removesuffix(".gz").endswith(".csv"):
@@ -77,6 +78,11 @@ def logged_requests(filename: str, file: BinaryIO, tally: Tally) -> Iterator[tup
                 yield from _of_line(row, line, tally)
     except _BROKEN as error:
         tally.spoiled(row + 1, f"cannot be read on: {error}")
+
+
+def _packed(file: BinaryIO) -> bool:
+    """Standard input has no name that would tell."""
+    return isinstance(file, io.BufferedReader) and file.peek(2).startswith(b"\x1f\x8b")
 
 
 def _of_line(row: int, line: bytes, tally: Tally) -> Iterator[tuple[int, Logged]]:

@@ -82,3 +82,14 @@ def test_what_a_mend_meets() -> None:
     assert not isinstance(change, str)
     for body in ({}, {"messages": []}, {"messages": [None]}, {"messages": [{"content": None}]}, {"prompt": ""}):
         assert change(body) == body
+
+
+def test_hostile_texts_cost_bounded_time() -> None:
+    """A text of brackets that begin no JSON is given up on."""
+    engine = TrafficEngine()
+    for row, body in enumerate(LOGS["json in text"]):
+        engine.add(body, row)
+    change = mend(engine.result("log").losses[0])
+    assert not isinstance(change, str)
+    for text in ("[" * 300_000, '{"a":' * 100_000):
+        assert change(chat(text))["messages"][0]["content"] == text

@@ -140,3 +140,9 @@ def test_tables() -> None:
         [NotInspected("log.csv.gz", "no prompt in it", 1)],
     )
     assert read(b"a,b\n1,2\n", "log.csv") == ([], [])
+
+
+def test_gzip_without_a_name() -> None:
+    """Standard input may be packed too."""
+    file = io.BufferedReader(io.BytesIO(gzip.compress(json.dumps(BODY).encode())))
+    assert list(requests("<stdin>.jsonl", file, Tally())) == [(1, BODY)]
