@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV := $(VENV)/.dev
 
-.PHONY: help demo test test-slow test-engines lint format docs bench bench-peers fuzz soak ci clean
+.PHONY: help demo test test-slow test-engines lint format docs bench bench-peers bench-lint fuzz soak ci clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -61,6 +61,9 @@ bench-peers: $(DEV)  ## CPU and latency beside smg and sglang-router, in one run
 	  echo "The peer benchmark (bench.py, setup_peers.sh) is not part of this repository: put it at ../shared/bench,"; \
 	  echo "or run any HTTP load against 'prefixgate serve' and a peer in front of the same engines."; \
 	fi
+
+bench-lint: $(DEV)  ## the linter beside kvlint, cachelint and promptcachelint on one log, in one run
+	$(BIN)/python -m tests.bench.bench_lint --install
 
 fuzz: $(DEV)  ## half an hour of hostile input: streams, bodies, raw requests, the admin API
 	$(BIN)/python -m tests.fuzz --minutes 30

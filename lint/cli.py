@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from lint.costing import DEFAULT_CAPACITY, DEFAULT_PAGE, Costing, parse_price
 from lint.linter import STDIN
 from lint.nearest import Nearest, inline
 from lint.registry import rules
@@ -86,13 +87,25 @@ def _list(name: str, text: str) -> Callable[[_F], _F]:
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
 @click.option("--hook", is_flag=True, help="For pre-commit: exclude named files too; nothing to lint is no finding.")
 @click.option("--stdin-filename", metavar="NAME", help='What "-" is: app.py is Python.  [default: a log]')
+@click.option("--price", metavar="U/C", help="Money per million uncached and cached input tokens, as in 2.5/0.25.")
+@click.option("--prefill-speed", type=click.FloatRange(min=0, min_open=True), help="Prompt tokens a second of a GPU.")
+@click.option(
+    "--kv-capacity",
+    type=click.IntRange(min=1),
+    default=DEFAULT_CAPACITY,
+    show_default=True,
+    help="Tokens of a worker's KV cache, for the replay of logs.",
+)
+@click.option("--page-size", type=click.IntRange(1, 4096), default=DEFAULT_PAGE, show_default=True, help="Its pages.")
+@click.option("--no-cost", is_flag=True, help="Replay no log: faster, and no figures.")
 @click.option("--watch", is_flag=True, help="Lint again whenever a file changes.")
 def lint(paths: tuple[str, ...], show_settings: bool, configs: tuple[str, ...], watch: bool, **options: Any) -> None:
     """Find what breaks the prefix cache, in logs of requests, request bodies and source.
 
-    PATH is a file, a folder, or - for standard input. Logs are JSONL, gzipped or not, with OpenAI, Anthropic or
-    SGLang bodies, alone or in an envelope; source is Python, Jinja, YAML and prompt texts. Exit code 1: a finding at
-    or above --fail-on; 2: the command or a file of settings cannot be used. Settings are in
+    PATH is a file, a folder, or - for standard input. Logs are JSONL, JSON or CSV, gzipped or not, with OpenAI,
+    Anthropic or SGLang bodies, alone, in an envelope, or exported by LiteLLM, Langfuse or OpenTelemetry; what their
+    losses are worth is replayed through a model of the cache. Source is Python, Jinja, YAML and prompt texts. Exit
+    code 1: a finding at or above --fail-on; 2: the command or a file of settings cannot be used. Settings are in
     [tool.prefixgate.lint] of pyproject.toml or [lint] of prefixgate.toml; `# noqa: PC101` keeps a line of source
     quiet.
 
@@ -101,6 +114,7 @@ def lint(paths: tuple[str, ...], show_settings: bool, configs: tuple[str, ...], 
       prefixgate lint requests.jsonl
       prefixgate lint src/ prompts/ --ignore PC102
       prefixgate lint src/ --diff --unsafe-fixes
+      prefixgate lint app/ requests.jsonl --price 2.5/0.25 --kv-capacity 400000
       zcat log.gz | prefixgate lint - --output-format json --redact
     """
     files = [text for text in configs if "=" not in text]
@@ -117,11 +131,19 @@ def lint(paths: tuple[str, ...], show_settings: bool, configs: tuple[str, ...], 
         click.echo("\n\n".join(shown(nearest(folder)) for folder in folders))
         return
     fix = options.pop("fix") or options["fix_only"]
+    options["costing"] = _costing(options)
     chosen = Options(paths=paths, given=given, config_file=file, fix=fix, **options)
     if watch:
         _watch(chosen)
     else:
         sys.exit(run(chosen))
+
+
+def _costing(options: dict[str, Any]) -> Costing:
+    price, speed, capacity, page, off = (
+        options.pop(name) for name in ("price", "prefill_speed", "kv_capacity", "page_size", "no_cost")
+    )
+    return Costing(capacity, page, parse_price(price) if price else None, speed, replay=not off)
 
 
 def _watch(options: Options) -> None:

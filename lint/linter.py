@@ -12,7 +12,9 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from lint.documents import NotInspected, Unreadable
+from lint.costing import Costing, Summary
+from lint.documents import NotInspected, Summarised, Unreadable
+from lint.links import each_once, linked
 from lint.nearest import SettingsFor
 from lint.registry import rules, source_of
 from lint.rule import SEVERITIES, Document, Finding, Rule
@@ -27,14 +29,16 @@ STDIN: Final = "-"
 NOT_INSPECTED: Final = "PC003"
 _STDIN_NAME: Final = "<stdin>.jsonl"
 _NO_SETTINGS: Final = Settings()
+_AS_USUAL: Final = Costing()
 _CODE: Final = frozenset(".ts .tsx .js .jsx .mjs .go .rb .java .kt .cs .php .rs .swift".split())
 
 
 class Report(NamedTuple):
-    """findings: by file and place. inspected: how many documents were judged."""
+    """findings: by file and place. inspected: how many documents were judged. summaries: of logs, replayed."""
 
     findings: list[Finding]
     inspected: int
+    summaries: tuple[Summary, ...] = ()
 
     def at_least(self, severity: str) -> list[Finding]:
         """The findings of this severity or a higher one."""
@@ -46,7 +50,7 @@ class Linter:
     """Judges files by the settings for each. chosen: these rules, whatever the settings select. redact: findings hold
     no text of prompts. stdin: the name of a file that "-" stands for, and its content; None is a log, read as it
     comes. hook: the paths were chosen by a program, so named files are excluded like those below folders, and having
-    nothing to look at is no finding."""
+    nothing to look at is no finding. costing: how the losses of logs are replayed and priced."""
 
     def __init__(
         self,
@@ -56,31 +60,37 @@ class Linter:
         redact: bool = False,
         stdin: tuple[str, BinaryIO] | None = None,
         hook: bool = False,
+        costing: Costing = _AS_USUAL,
     ) -> None:
         self._settings_for = settings_for
         self._chosen = chosen
         self._redact = redact
         self._stdin = stdin
         self._hook = hook
+        self._costing = costing
 
     def paths(self, paths: Sequence[str]) -> Report:
         """Lint files, folders, and standard input for "-". Raises ConfigError for a path that cannot be opened."""
         findings: list[Finding] = []
+        summaries: list[Summary] = []
         inspected = 0
-        for document in self._documents(paths):
+        for document in linked(self._documents(paths)):
             read = not isinstance(document, (Unreadable, NotInspected))
             inspected += read and any(rule.can_judge(document) for rule in self._rules(document))
+            summaries += [document.summary] if isinstance(document, Summarised) and document.summary else []
             findings += self.judge(document)
         if not inspected and not self._hook:
             nothing = NotInspected(" ".join(paths), "nothing was inspected", nothing=True)
             nothing = nothing._replace(reason=nothing.reason + _needs(self._rules(nothing)))
             if self._chosen is not None or not self._settings_for(Path()).selection.ignores(NOT_INSPECTED):
                 findings += rules()[NOT_INSPECTED].check(nothing, redact=self._redact)
-        return Report(sorted(findings, key=_order), inspected)
+        return Report(sorted(each_once(findings), key=_order), inspected, tuple(summaries))
 
     def text(self, filename: str, raw: bytes) -> list[Finding]:
         """The findings in the content of one file."""
-        findings = [found for document in _read(filename, io.BytesIO(raw)) for found in self.judge(document)]
+        findings = [
+            found for document in _read(filename, io.BytesIO(raw), self._costing) for found in self.judge(document)
+        ]
         return sorted(findings, key=_order)
 
     def judge(self, document: Document) -> Iterator[Finding]:
@@ -106,13 +116,13 @@ class Linter:
         seen: set[str] = set()
         for path in dict.fromkeys(paths):
             if path == STDIN:
-                yield from _read(*(self._stdin or (_STDIN_NAME, sys.stdin.buffer)))
+                yield from _read(*(self._stdin or (_STDIN_NAME, sys.stdin.buffer)), self._costing)
             elif Path(path).is_dir():
                 yield from self._folder(Path(path), seen)
             elif _first_time(path, seen) and not (
                 self._hook and self._settings_for(Path(path).parent).excluded(path)
             ):
-                yield from _file(path)
+                yield from _file(path, self._costing)
 
     def _folder(self, folder: Path, seen: set[str]) -> Iterator[Document]:
         foreign: Counter[str] = Counter()
@@ -125,7 +135,7 @@ class Linter:
                 if not _first_time(str(file), seen):
                     continue
                 if known:
-                    yield from _found(str(file))
+                    yield from _found(str(file), self._costing)
                 else:
                     foreign[suffix] += 1
         for name, reason in unreadable:
@@ -136,16 +146,21 @@ class Linter:
 
 
 def lint_paths(
-    paths: Sequence[str], chosen: Collection[Rule], settings: Settings = _NO_SETTINGS, *, redact: bool = False
+    paths: Sequence[str],
+    chosen: Collection[Rule],
+    settings: Settings = _NO_SETTINGS,
+    *,
+    redact: bool = False,
+    costing: Costing = _AS_USUAL,
 ) -> Report:
     """Lint by these rules and settings. Raises ConfigError for a path that cannot be opened."""
-    return Linter(lambda _: settings, chosen, redact=redact).paths(paths)
+    return Linter(lambda _: settings, chosen, redact=redact, costing=costing).paths(paths)
 
 
 def lint_text(filename: str, text: str, chosen: Collection[Rule] | None = None) -> list[Finding]:
     """The findings in a text, linted as a file of this name; when there is nothing to inspect, that it is so."""
     linter = Linter(lambda _: _NO_SETTINGS, rules().values() if chosen is None else chosen)
-    documents = list(_read(filename, io.BytesIO(text.encode("utf-8", "surrogatepass"))))
+    documents = list(_read(filename, io.BytesIO(text.encode("utf-8", "surrogatepass")), _AS_USUAL))
     if all(isinstance(document, (Unreadable, NotInspected)) for document in documents):
         documents.append(NotInspected(filename, "nothing was inspected", nothing=True))
     return sorted((found for document in documents for found in linter.judge(document)), key=_order)
@@ -172,16 +187,16 @@ def _order(finding: Finding) -> tuple[str, int, int, str, int, str, str]:
     return finding.filename, row, column, finding.code, finding.start or 0, finding.pointer or "", finding.message
 
 
-def _found(name: str) -> Iterator[Document]:
+def _found(name: str, costing: Costing) -> Iterator[Document]:
     """The documents of a file that was found in a folder: one that is gone or locked does not end the run."""
     try:
         with Path(name).open("rb") as file:
-            yield from _read(name, file)
+            yield from _read(name, file, costing)
     except OSError as error:
         yield Unreadable(name, error.strerror or str(error))
 
 
-def _file(name: str) -> Iterator[Document]:
+def _file(name: str, costing: Costing) -> Iterator[Document]:
     """The documents of a file that was asked for."""
     path = Path(name)
     if path.exists() and not path.is_file():
@@ -189,14 +204,15 @@ def _file(name: str) -> Iterator[Document]:
         return
     try:
         with path.open("rb") as file:
-            yield from _read(name, file)
+            yield from _read(name, file, costing)
     except OSError as error:
         raise ConfigError(f"{name}: {error.strerror or error}") from None
 
 
-def _read(name: str, file: BinaryIO) -> Iterator[Document]:
+def _read(name: str, file: BinaryIO, costing: Costing) -> Iterator[Document]:
     source = source_of(name)
     if source is None:
         yield NotInspected(name, f"files that end in {Path(name).suffix or 'nothing'} are not read")
     else:
-        yield from source.read(name, file)
+        for document in source.read(name, file):
+            yield source.price(document, file, costing) if source.price else document

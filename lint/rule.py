@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime
 
 import msgspec
 
+from lint.costing import Cost
 from prefix.realign import common_prefix
 
 Severity = Literal["info", "warning", "error"]
@@ -47,6 +48,14 @@ class Location(msgspec.Struct, frozen=True):
     column: int
 
 
+class Related(msgspec.Struct, frozen=True):
+    """A place that makes what was found elsewhere. label: what stands there."""
+
+    filename: str
+    location: Location
+    label: str
+
+
 class Edit(msgspec.Struct, frozen=True):
     """Code points `start` to `end` (exclusive) of the file become `content`."""
 
@@ -68,6 +77,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     request: index from 0 of the first request that shows it. pointer: JSON pointer into that request; start, end:
     code points of the text there, or of the file when there is no pointer. occurrences: how many requests or places.
     recoverable_tokens: what all of them together would have had cached without it, None when that is not known.
+    cost: what mending it is worth, replayed; None where there is no traffic to replay. related: for what was found
+    in traffic, the place in the source that makes it.
     """
 
     code: str
@@ -84,6 +95,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     recoverable_tokens: int | None
     fix: Fix | None
     url: str
+    cost: Cost | None = None
+    related: tuple[Related, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +118,8 @@ class Sighting:
     occurrences: int = 1
     recoverable_tokens: int | None = None
     fix: Fix | None = None
+    cost: Cost | None = None
+    related: tuple[Related, ...] = ()
 
 
 D = TypeVar("D", bound=Document)
@@ -196,6 +211,8 @@ class Rule:
             recoverable_tokens=seen.recoverable_tokens,
             fix=None if redact else seen.fix,
             url=self.url,
+            cost=seen.cost,
+            related=seen.related,
         )
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from lint.costing import Costing
 from lint.linter import STDIN, Linter, Report
 from lint.nearest import Nearest
 from lint.report import TEXT_FORMATS, statistics
@@ -50,6 +51,7 @@ class Options:
     diff_base: str | None = None
     noqa: bool = False
     hook: bool = False
+    costing: Costing = field(default_factory=Costing)
 
 
 def run(options: Options) -> int:
@@ -63,7 +65,9 @@ def run(options: Options) -> int:
     fixes = options.fix or options.show_diff
     if options.redact and (options.show_diff or stdin):
         raise ConfigError("--redact hides the text that --diff and the fixes of standard input show")
-    linter = Linter(nearest, redact=options.redact and not fixes, stdin=named, hook=options.hook)
+    linter = Linter(
+        nearest, redact=options.redact and not fixes, stdin=named, hook=options.hook, costing=options.costing
+    )
     report = linter.paths(options.paths)
     if options.noqa:
         from lint.noqa import add_noqa
@@ -79,7 +83,7 @@ def run(options: Options) -> int:
     if options.fix_only:
         return int(failed_by_fix)
     if options.redact and fixes:
-        report = Linter(nearest, redact=True, hook=options.hook).paths(options.paths)
+        report = Linter(nearest, redact=True, hook=options.hook, costing=options.costing).paths(options.paths)
     report = _counting(report, settings, options)
     _put(_text(report, options), options.output, err=stdin is not None)
     return int((failed_by_fix or _fails(report, settings)) and not options.exit_zero)

@@ -3,14 +3,17 @@
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
+from lint.costing import Costing
 from lint.rule import Document
 
 
 class Source(NamedTuple):
     """name: for messages. suffixes: of the files it reads, lower case, with the dot, as in lint.sources.SUFFIXES.
     read: the documents of a file, given its name and its bytes; it raises no error for what the file contains, but
-    yields `lint.documents.Unreadable` or `NotInspected`."""
+    yields `lint.documents.Unreadable` or `NotInspected`. price: what its documents are worth, given the file once
+    more; None when that is not known."""
 
     name: str
     suffixes: tuple[str, ...]
     read: Callable[[str, BinaryIO], Iterator[Document]]
+    price: Callable[[Document, BinaryIO, Costing], Document] | None = None

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 Kind = Literal["model", "namespace", "tool_choice", "template_arguments"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_FIELDS: dict[str, Kind] = {
+FIELDS: dict[str, Kind] = {
     "model": "model",
     "lora_path": "namespace",
     "cache_salt": "namespace",
@@ -22,6 +22,7 @@ _FIELDS: dict[str, Kind] = {
     "chat_template": "template_arguments",
     "reasoning_effort": "template_arguments",
 }
+"""What a change of each member of a body is."""
 
 
 class ParameterChange(NamedTuple):
@@ -36,7 +37,7 @@ class ParameterChange(NamedTuple):
 def parameter_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[ParameterChange]:
     """The parameters of two bodies that part their prompts, what keeps whole caches apart first."""
     with_tools = all(body.get("tools") or body.get("functions") for body in (a, b))
-    for name, kind in _FIELDS.items():
+    for name, kind in FIELDS.items():
         values = [_plain(body.get(name)) for body in (a, b)]
         if name == "tool_choice":
             values = [_tool_choice(body) if with_tools else None for body in (a, b)]

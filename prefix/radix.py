@@ -155,7 +155,7 @@ class RadixCache:
         node, cached = self.match(key, cacheable_tokens(tokens, self.page_tokens), namespace)
         self.lock(node)
         if self.make_room(self.aligned(tokens) - cached):
-            self.insert(key, tokens, namespace)
+            self.insert(key, tokens, namespace, below=node, known=cached)
         self.unlock(node)
         return cached
 

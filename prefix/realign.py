@@ -4,7 +4,7 @@ A prefix cache stops at the first difference. What comes again behind it was los
 new: move the clock, sort the list, and it is cached. That is the measure of a divergence that needs no pattern
 ("ask what is recoverable": a linter's finding ranks by it, `prefixgate diff` and telemetry report it).
 
-Found as rsync finds blocks: every WINDOW-th window of the one text (behind the difference) is remembered by hash, the
+Found as rsync finds blocks: every GRID-th window of the one text (behind the difference) is remembered by hash, the
 other text is scanned for them at every place, and a hit is extended both ways as far as the texts agree. A run counts
 wherever it stands, so that a list in another order is as recoverable as text behind a clock. The scan goes on behind
 each run and never back: the work is linear in both texts, repetitive ones too.
@@ -14,6 +14,9 @@ from typing import AnyStr, NamedTuple
 
 WINDOW = 64
 """Shorter runs are not looked for: they are syntax and common words, not text that was lost."""
+
+GRID = WINDOW // 2
+"""Any run that is this much longer than WINDOW is found."""
 
 
 class Run(NamedTuple):
@@ -28,15 +31,19 @@ def common_prefix(a: AnyStr, b: AnyStr, start_a: int = 0, start_b: int = 0) -> i
     """How many units (bytes or code points) of `a` from `start_a` on equal those of `b` from `start_b` on."""
     limit = min(len(a) - start_a, len(b) - start_b)
     same, step = 0, WINDOW
-    while step:
-        to = min(same + step, limit)
-        if a[start_a + same : start_a + to] == b[start_b + same : start_b + to]:
-            if to == limit:
-                return limit
-            same, step = to, step * 2
+    while same < limit and a[start_a + same : start_a + same + step] == b[start_b + same : start_b + same + step]:
+        same += step
+        step *= 2
+    if same >= limit:
+        return limit
+    least, most = same, same + step  # they agree up to the one and, if they reach so far, not up to the other
+    while most - least > 1:
+        middle = (least + most) // 2
+        if a[start_a + least : start_a + middle] == b[start_b + least : start_b + middle]:
+            least = middle
         else:
-            step = (to - same) // 2
-    return same
+            most = middle
+    return min(limit, least)
 
 
 def realign(a: AnyStr, b: AnyStr, start: int) -> list[Run]:
@@ -44,27 +51,27 @@ def realign(a: AnyStr, b: AnyStr, start: int) -> list[Run]:
 
     start: length of the common prefix of the two. The sum of the lengths is what is recoverable of `b`.
     """
-    places: dict[AnyStr, int] = {}
-    for place in range(start, len(a) - WINDOW + 1, WINDOW // 2):
-        places.setdefault(a[place : place + WINDOW], place)
+    places = _places(a, start)
     runs: list[Run] = []
     at = done = start
-    while places and at + WINDOW <= len(b):
-        hit = places.get(b[at : at + WINDOW])
+    last = len(b) - WINDOW if places else -1
+    find = places.get
+    while at <= last:
+        hit = find(b[at : at + WINDOW])
         if hit is None:
             at += 1
             continue
-        run = _widest(a, b, Run(hit, at, WINDOW), start, done)
-        runs.append(run)
-        at = done = run.b + run.length
+        back, most = 0, min(hit - start, at - done, WINDOW)
+        while back < most and a[hit - back - 1] == b[at - back - 1]:
+            back += 1
+        ahead = WINDOW + common_prefix(a, b, hit + WINDOW, at + WINDOW)
+        runs.append(Run(hit - back, at - back, back + ahead))
+        at = done = at + ahead
     return runs
 
 
-def _widest(a: AnyStr, b: AnyStr, run: Run, start: int, done: int) -> Run:
-    """The run extended to both sides: in `a` not before `start`, in `b` not before `done`."""
-    back = 0
-    most = min(run.a - start, run.b - done, WINDOW)
-    while back < most and a[run.a - back - 1] == b[run.b - back - 1]:
-        back += 1
-    ahead = common_prefix(a, b, run.a + run.length, run.b + run.length)
-    return Run(run.a - back, run.b - back, back + run.length + ahead)
+def _places(text: AnyStr, start: int) -> dict[AnyStr, int]:
+    """Every GRID-th window behind `start`; of equal ones the first."""
+    end = len(text) - WINDOW
+    last = end - (end - start) % GRID
+    return {text[place : place + WINDOW]: place for place in range(last, start - 1, -GRID)}

@@ -28,7 +28,7 @@ _OPENINGS: Final = 16
 _LONGEST_WORD: Final = 64
 _CLUSTER: Final = 4
 """A combining mark belongs to the letter before it."""
-_VOLATILE: Final[dict[VolatileKind, Kind]] = {
+VOLATILE: Final[dict[VolatileKind, Kind]] = {
     "clock_second": "clock",
     "clock_minute": "clock",
     "epoch": "clock",
@@ -42,6 +42,7 @@ _VOLATILE: Final[dict[VolatileKind, Kind]] = {
     "signed_url": "signed_url",
     "counter": "counter",
 }
+"""What each kind of volatile span is as a cause."""
 _INVISIBLE: Final = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"), "") | {0xA0: " ", 0x202F: " "}
 _LETTERS = re.compile(r"\w*")
 _OPENING, _DECODER = re.compile(r"[{[]"), json.JSONDecoder()
@@ -128,12 +129,12 @@ def _volatile(a: str, b: str, at: int) -> TextChange | None:
         return None
     start = max(found.start, a.rfind("\n", 0, at) + 1)
     if start > found.start:  # in a block of lines the lines before are the same
-        return TextChange(_VOLATILE[found.kind], start, *_apart(a, b, start))
+        return TextChange(VOLATILE[found.kind], start, *_apart(a, b, start))
     values = [
         text[start : span.end] if span and span.start == start else text[start:at] + _run(_WORD, text, at)
         for text, span in ((a, one), (b, other))
     ]
-    return TextChange(_VOLATILE[found.kind], start, *values)
+    return TextChange(VOLATILE[found.kind], start, *values)
 
 
 def _span(text: str, at: int) -> VolatileSpan | None:

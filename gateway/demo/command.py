@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Final
 
 import click
+import msgspec
 from rich.console import Console
 
 from gateway.demo.bound import infinite_cache
+from gateway.demo.findings import lint_workload, print_findings
 from gateway.demo.fleet import EngineShape, Fleet, fetch, running_fleet
 from gateway.demo.load import replay
 from gateway.demo.progress import busy_share, processor_time, progress
@@ -92,8 +94,11 @@ async def _show(
                 results.append(await _measure(console, plan, workload, fleet))
                 if last:
                     print_results(console, results, bound)
+                    report = await asyncio.to_thread(lint_workload, workload, shape, engines, Path(folder))
+                    print_findings(console, report)
                     if as_machine:
-                        click.echo(json.dumps(_summary(workload, engines, shape, results, bound), indent=2))
+                        summary = _summary(workload, engines, shape, results, bound)
+                        click.echo(json.dumps(summary | {"findings": msgspec.to_builtins(report.findings)}, indent=2))
                 if last and keep:
                     await _stay(console, fleet)
     return results

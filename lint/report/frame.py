@@ -71,7 +71,7 @@ def _bodies(path: Path, wanted: set[int]) -> dict[int, Any]:
     last = max(wanted)
     try:
         with path.open("rb") as file:
-            for number, (row, body, _) in enumerate(requests(str(path), file, Tally())):
+            for number, (row, body) in enumerate(requests(str(path), file, Tally())):
                 if number > last or row > _FURTHEST:
                     break
                 if number in wanted:

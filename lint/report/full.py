@@ -14,6 +14,7 @@ from rich.text import Text
 
 from lint.linter import Report
 from lint.registry import rules
+from lint.report.cost import cost_text, summary_lines
 from lint.report.frame import Frame
 from lint.report.frame import frames as frames_of
 from lint.report.plain import place, summary
@@ -54,6 +55,10 @@ def write(report: Report, console: Console, *, frames: bool = True) -> None:
     for finding, around in zip(report.findings, shown, strict=False):
         _write(finding, console, around, explain=finding.code not in explained)
         explained.add(finding.code)
+    for log in report.summaries:
+        head, *lines = summary_lines(log)
+        console.print(Text(head, "bold"), soft_wrap=True)
+        console.print(Text("\n".join(lines)), soft_wrap=True)
     console.print(summary(report), style="bold", soft_wrap=True)
 
 
@@ -100,6 +105,10 @@ def _notes(finding: Finding, *, explain: bool) -> list[tuple[str, str]]:
     if finding.recoverable_tokens and f"{finding.recoverable_tokens:,}" not in finding.message:
         places = "once" if finding.occurrences == 1 else f"in {finding.occurrences:,} requests"
         notes.append(("lost", f"about {finding.recoverable_tokens:,} tokens, {places}"))
+    made = [f"{at.filename}:{at.location.row}:{at.location.column} ({at.label})" for at in finding.related]
+    notes += [("made at", place) for place in made]
+    if finding.cost is not None:
+        notes.append(("cost", cost_text(finding.cost)))
     if explain:
         notes.append(("help", rule.instead.replace("`", "")))
     if finding.fix is not None and finding.fix.applicability in _FIXES:

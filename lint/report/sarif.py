@@ -8,7 +8,7 @@ from urllib.parse import quote
 from lint.fingerprint import fingerprints, relative
 from lint.linter import Report
 from lint.registry import rules
-from lint.rule import Finding, Rule
+from lint.rule import Finding, Related, Rule
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
@@ -56,6 +56,8 @@ def _result(finding: Finding, index: int, mark: str) -> dict[str, Any]:
         "partialFingerprints": {"prefixgate/v1": mark},
         "occurrenceCount": finding.occurrences,
     }
+    if finding.related:
+        result["relatedLocations"] = [_related(number, place) for number, place in enumerate(finding.related)]
     details = {
         "pointer": finding.pointer,
         "request": finding.request,
@@ -82,3 +84,9 @@ def _fixes(finding: Finding) -> dict[str, Any]:
     ]
     change = {"artifactLocation": _artifact(finding), "replacements": replacements}
     return {"fixes": [{"description": {"text": f"{finding.fix.applicability} fix"}, "artifactChanges": [change]}]}
+
+
+def _related(number: int, place: Related) -> dict[str, Any]:
+    region = {"startLine": place.location.row, "startColumn": place.location.column}
+    physical = {"artifactLocation": {"uri": quote(place.filename)}, "region": region}
+    return {"id": number, "physicalLocation": physical, "message": {"text": f"made by {place.label}"}}

@@ -5,6 +5,6 @@ SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".j2", ".jinja", ".jinja2"), "jinja"),
     **dict.fromkeys((".yaml", ".yml"), "prompt_yaml"),
     **dict.fromkeys((".txt", ".prompt"), "prompt_text"),
-    **{f"{kind}{gz}": "traffic" for kind in (".jsonl", ".ndjson", ".json") for gz in ("", ".gz")},
+    **{f"{kind}{gz}": "traffic" for kind in (".jsonl", ".ndjson", ".json", ".csv") for gz in ("", ".gz")},
 }
 """Which module reads files that end so; of two that fit the longer one decides."""

@@ -64,6 +64,8 @@ def _sighting(loss: Loss, severity: Severity) -> Sighting:
         end=None if loss.offset is None else loss.offset + len(loss.values[1] or ""),
         occurrences=loss.occurrences,
         recoverable_tokens=tokens,
+        cost=loss.cost,
+        related=() if loss.made_at is None else (loss.made_at,),
     )
 
 

@@ -5,21 +5,29 @@ behind the place where the two part (prefix.realign) was lost to the difference,
 cause asked for (prefix.causes). No pattern decides: a date that never changes costs nothing and is not mentioned.
 """
 
-import re
-from collections.abc import Mapping
+from array import array
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from lint.breakpoints import blocks, model_of
+from lint.costing import Summary
 from lint.providers import bills_by_breakpoint
+from lint.sources.flow import FlowDocument
+from lint.traffic.context import context
+from lint.traffic.facts import Facts
 from lint.traffic.forks import Forks
 from lint.traffic.form import same_form
 from lint.traffic.inserts import goes_on_behind, grew, moved_insert
-from lint.traffic.known import KnownCauses
+from lint.traffic.known import LONGEST_VALUE, KnownCauses
+from lint.traffic.linking import made_at
+from lint.traffic.logged import Logged
 from lint.traffic.losses import WEAK, Loss, Losses
 from lint.traffic.naming import REACH, closer
 from lint.traffic.pictures import same_picture
-from lint.traffic.reply import NOTHING, Reply, told
+from lint.traffic.reply import NOTHING, Reply, reply_in, told
+from lint.traffic.scope import MEMBERS as SCOPE
+from lint.traffic.scope import schema_in_prompt
 from lint.traffic.seen import Request, Seen, block_keys
 from lint.traffic.tails import Tails
 from lint.traffic.watcher import Exchange, Note
@@ -29,13 +37,6 @@ from prefix.divergence import first_divergence, value_at, view_bytes
 from prefix.parameters import parameter_changes
 from prefix.realign import Run, common_prefix, realign
 
-_SCOPE: Final = (
-    *("model", "lora_path", "cache_salt", "extra_key"),
-    *("tool_choice", "function_call", "chat_template_kwargs", "chat_template", "reasoning_effort"),
-)
-_SCHEMA_IN_PROMPT: Final = re.compile(r"(?:.*/)?(?:gpt-(?!oss)|chatgpt|o\d)")
-"""Models of OpenAI, which documents that the schema of response_format precedes the system text; on SGLang and vLLM
-it constrains decoding and is not in the prompt."""
 _LEAST_WEAK: Final = 256
 """Bytes that must come again for words alone to count: less is what any two texts share."""
 _PART: Final = 3
@@ -45,13 +46,16 @@ _LEAST_SHARE: Final = 0.005
 _END: Final = len(b"]}")
 """What closes a view: one that another begins with but for that is all of it."""
 _SHORT: Final = 2048
+_LINKED: Final = 64
 _LEAST_END: Final = 24
 _SHARED_LISTS: Final = frozenset(("tool_order", "tool_set"))
 
 
 class Traffic(NamedTuple):
     """A log, read. requests: how many. losses: the most costly first. bytes: of all prompts. notes: what is to be
-    said beside the losses. tells: what the log says beside the bodies (lint.traffic.reply)."""
+    said beside the losses. tells: what the log says beside the bodies (lint.traffic.reply). templates: which one
+    each request is of. facts: what it says of times and tokens. summary: what mending all causes is worth, when it
+    was replayed."""
 
     filename: str
     requests: int
@@ -59,6 +63,15 @@ class Traffic(NamedTuple):
     losses: tuple[Loss, ...]
     notes: tuple[Note, ...] = ()
     tells: frozenset[str] = frozenset()
+    templates: Sequence[int] = ()
+    facts: Facts = Facts()
+    summary: Summary | None = None
+
+    def linked(self, origins: Sequence[FlowDocument]) -> "Traffic":
+        """With the line of source that makes each of the most costly causes, where it is in these documents."""
+        for loss in self.losses[:_LINKED]:
+            loss.made_at = made_at(loss, origins)
+        return self
 
 
 class TrafficEngine:
@@ -72,7 +85,8 @@ class TrafficEngine:
         self._tails = Tails()
         self._watchers = watchers()
         self._tells: frozenset[str] = frozenset()
-        self._requests = 0
+        self._templates = array("i")
+        self._facts = Facts()
         self._bytes = 0
 
     def add(self, body: Mapping[str, Any], row: int, reply: Reply = NOTHING) -> None:
@@ -80,12 +94,19 @@ class TrafficEngine:
 
         Raises BodyError when it is no JSON.
         """
-        marked, body = body, same_form(body)
+        self._see(Logged(dict(body)), row, reply)
+
+    def add_logged(self, logged: Logged, row: int) -> None:
+        """One request, and what its log says of it."""
+        self._see(logged, row, NOTHING if logged.entry is None else reply_in(logged.entry, logged.body))
+
+    def _see(self, logged: Logged, row: int, reply: Reply) -> None:
+        marked, body = logged.body, same_form(logged.body)
         view = view_bytes(body)
-        request = Request(self._requests, row, body, view, self._seen.template(view))
-        keys = block_keys(view, repr((request.template, *(body.get(name) for name in _SCOPE))))
+        request = Request(len(self._templates), row, body, view, self._seen.template(view))
+        keys = block_keys(view, repr((request.template, *(body.get(name) for name in SCOPE))))
         nearest = self._seen.nearest(keys)
-        before = self._seen.turn_before(body)
+        before = self._seen.turn_before(body) or self._seen.in_session(logged.session, body)
         cached = common_prefix(nearest.view, view) if nearest is not None else 0
         goes_on = nearest is not None and cached >= len(nearest.view) - _END
         loss = self._compare(nearest if goes_on else before or nearest, nearest, cached, request)
@@ -97,15 +118,17 @@ class TrafficEngine:
         if reply is not NOTHING:
             self._tells |= told(reply)
         self._losses.sent(request.template, len(view))
-        self._seen.add(request, keys)
-        self._requests += 1
+        self._seen.add(request, keys, logged.session)
+        self._templates.append(request.template)
         self._bytes += len(view)
+        self._facts.add(logged, len(view))
 
     def result(self, filename: str) -> Traffic:
         """What all of them lost."""
         losses = tuple(loss for loss in self._losses.result() if self._named(loss))
         notes = tuple(note for watcher in self._watchers for note in watcher.notes(losses))
-        return Traffic(filename, self._requests, self._bytes, losses, notes, self._tells)
+        count = len(self._templates)
+        return Traffic(filename, count, self._bytes, losses, notes, self._tells, self._templates, self._facts)
 
     def _named(self, loss: Loss) -> bool:
         """Give a loss its closest name; False for one that nothing could be done about."""
@@ -124,11 +147,11 @@ class TrafficEngine:
         parted = _session_change(prior.body, request.body)
         if parted is not None:
             lost = same if parted.kind == "response_format" else same - cached
-            return self._count(parted, request, lost) if lost > 0 else None
+            return self._count(parted, prior, request, lost) if lost > 0 else None
         insert = moved_insert(prior.body, request.body)
         if insert is not None and cached <= same:
             moved = Parted("moving_insert", insert.pointer, insert.text, None)
-            return self._count(moved, request, insert.lost)
+            return self._count(moved, prior, request, insert.lost)
         return self._compare_text(prior, request, same, cached)
 
     def _compare_text(self, prior: Request, request: Request, same: int, cached: int) -> Loss | None:
@@ -144,15 +167,19 @@ class TrafficEngine:
         if kind in WEAK and lost < _LEAST_WEAK and not (runs and lost * _PART > len(request.view)):
             return None
         self._tails.see(request, kind, same, runs)
-        return self._count(cause, request, lost, kind)
+        return self._count(cause, prior, request, lost, kind)
 
-    def _count(self, cause: "Cause | Parted", request: Request, lost: int, kind: str | None = None) -> Loss:
+    def _count(
+        self, cause: "Cause | Parted", prior: Request, request: Request, lost: int, kind: str | None = None
+    ) -> Loss:
         pointer = cause.path
         if cause.kind in _SHARED_LISTS:
             pointer = "/" + pointer.split("/")[1]
-        values = (cause.a, cause.b)
+        values = cause.a and cause.a[:LONGEST_VALUE], cause.b and cause.b[:LONGEST_VALUE]
         loss = Loss(kind or cause.kind, request.template, pointer, cause.offset, values, request.number, request.row)
-        self._losses.add(loss, lost)
+        known = self._losses.add(loss, lost)
+        if known is not None and loss.offset is not None:
+            known.context = context(prior.body, request.body, loss.kind, pointer, loss.offset, cause.b)
         if loss.occurrences:
             loss.around = _around(request.body, cause)
         return loss
@@ -170,7 +197,7 @@ class Parted(NamedTuple):
 
 def _session_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> Parted | None:
     """Of a conversation that goes on: another model, adapter or format."""
-    if all(a.get(name) == b.get(name) for name in (*_SCOPE, "response_format")):
+    if all(a.get(name) == b.get(name) for name in (*SCOPE, "response_format")):
         return None
     where = first_divergence(a, b)
     if where is None or where.reason != "append" or where.path.count("/") != 2:
@@ -178,7 +205,7 @@ def _session_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> Parted | None
     for change in parameter_changes(a, b):
         return Parted(change.kind, f"/{change.name}", change.a, change.b)
     formats = [value_text(body["response_format"]) if body.get("response_format") else None for body in (a, b)]
-    if formats[0] == formats[1] or not _SCHEMA_IN_PROMPT.match(str(b.get("model"))):
+    if formats[0] == formats[1] or not schema_in_prompt(b):
         return None
     return Parted("response_format", "/response_format", formats[0], formats[1])
 

@@ -6,7 +6,7 @@ taken to do so again; it is asked anew whenever the count has doubled. Where eve
 (shuffled examples), one in SAMPLED is asked once a template has had MANY, and stands for those up to the next one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import xxhash
@@ -16,8 +16,9 @@ from prefix.causes import Cause, find_cause
 from prefix.divergence import first_divergence
 
 _SURE: Final = 8
-_MANY: Final = 128
-_SAMPLED: Final = 16
+_MANY: Final = 64
+_SAMPLED: Final = 64
+LONGEST_VALUE: Final = 4096
 _PLACES: Final = 8
 _TEMPLATES: Final = 4096
 
@@ -55,7 +56,7 @@ class KnownCauses:
             self._asked[request.template] = times + 1, last
             return last
         where = first_divergence(prior.body, request.body)
-        cause = find_cause(prior.body, request.body, where)
+        cause = _short(find_cause(prior.body, request.body, where))
         if times or len(self._asked) < _TEMPLATES:
             self._asked[request.template] = times + 1, cause
         if place is not None and cause is not None and _alike(place.cause, cause):
@@ -74,6 +75,14 @@ class KnownCauses:
         places = self._places.setdefault(request.template, [])
         kept = [place for place in places if place is not instead_of]
         places[:] = [*kept[-_PLACES + 1 :], _Place(cause, start, start + size, beginning)]
+
+
+def _short(cause: Cause | None) -> Cause | None:
+    """A cause is kept for as long as the log is: not with a whole document in it."""
+    if cause is None or max(len(cause.a or ""), len(cause.b or "")) <= LONGEST_VALUE:
+        return cause
+    a, b = (value and value[:LONGEST_VALUE] for value in (cause.a, cause.b))
+    return replace(cause, a=a, b=b)
 
 
 def _alike(known: Cause, cause: Cause) -> bool:

@@ -4,10 +4,16 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from lint.costing import Cost
+from lint.rule import Related
+from lint.traffic.context import NO_CONTEXT, Context
+
 _INDEX: Final = re.compile(r"/\d+")
 _NEAR: Final = 64
 _MOST: Final = 4096
 _TEMPLATES: Final = 65_536
+_POINTERS: Final = 16
+_LOOKED_AT: Final = 64
 _REST: Final = -1
 """All templates behind the first 65,536: counted as one."""
 WEAK: Final = frozenset(("text", "system_text", "new_message", "other_conversation", "token_ids"))
@@ -24,9 +30,11 @@ SOME: Final = 0.02
 
 @dataclass(slots=True)
 class Loss:
-    """One cause. request, row, pointer, offset, values: of the first time. occurrences: how many requests.
-    recoverable_bytes: of all of them. requests, total_bytes: of the whole template. around: the text before the
-    place and from there on, the first time."""
+    """One cause. request, row, pointer, offset, values: of the first time, and context: what is constant around them,
+    of an early time that lost the most, best_bytes. occurrences: how many requests. recoverable_bytes: of all.
+    requests, total_bytes: of the whole template. pointers: where it struck, the first few places. around: the text
+    before the place and from there on, the first time. cost: when it was replayed. made_at: the source that makes
+    it, when that was given too."""
 
     kind: str
     template: int
@@ -35,11 +43,16 @@ class Loss:
     values: tuple[str | None, str | None]
     request: int
     row: int
+    context: Context = NO_CONTEXT
+    best_bytes: int = 0
+    pointers: tuple[str, ...] = ()
     occurrences: int = 0
     recoverable_bytes: int = 0
     requests: int = 0
     total_bytes: int = 0
     around: tuple[str, str] = ("", "")
+    cost: Cost | None = None
+    made_at: Related | None = None
 
     @property
     def share(self) -> float:
@@ -66,14 +79,21 @@ class Losses:
         requests, total = self._sent.get(template, (0, 0))
         self._sent[template] = requests + 1, total + size
 
-    def add(self, loss: Loss, recoverable_bytes: int) -> None:
-        """Count one occurrence."""
+    def add(self, loss: Loss, recoverable_bytes: int) -> Loss | None:
+        """Count one occurrence. What is kept of the cause, when this time should give it its context: the two texts
+        agree better than before."""
         key = (loss.template, loss.kind, _place(loss))
         if key not in self._losses and len(self._losses) >= _MOST:
             key = next((known for known in self._losses if known[1] == loss.kind), key)
         known = self._losses.setdefault(key, loss)
+        if loss.pointer not in known.pointers and len(known.pointers) < _POINTERS:
+            known.pointers += (loss.pointer,)
         known.occurrences += 1
         known.recoverable_bytes += recoverable_bytes
+        if recoverable_bytes <= known.best_bytes or known.occurrences > _LOOKED_AT:
+            return None
+        known.best_bytes = recoverable_bytes
+        return known
 
     def result(self) -> tuple[Loss, ...]:
         """All of them, the most costly first, each cause once."""
@@ -87,6 +107,7 @@ class Losses:
             else:
                 owner.occurrences += loss.occurrences
                 owner.recoverable_bytes += loss.recoverable_bytes
+                owner.pointers = tuple(dict.fromkeys((*owner.pointers, *loss.pointers)))[:_POINTERS]
         return tuple(sorted(kept, key=lambda loss: (-loss.recoverable_bytes, loss.request, loss.kind)))
 
 

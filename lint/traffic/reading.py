@@ -1,36 +1,48 @@
 """Requests out of a log, line by line: memory does not grow with the log, and no line is dropped in silence."""
 
+import csv
 import gzip
+import io
 import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, cast
 
 import msgspec
 
 from lint.documents import NotInspected, Unreadable
 from lint.rule import Location
-from prefix.envelope import has_prompt, unwrap
+from lint.traffic.exports import requests_of
+from lint.traffic.exports.table import rows
+from lint.traffic.lines import pieces
+from lint.traffic.logged import Logged
 
 LONGEST_LINE: Final = 32 << 20
 """Bytes of a line, or of a file that is one JSON document, that are read; longer ones are reported."""
-_BROKEN: Final = (OSError, EOFError, zlib.error)
+_SHOWN: Final = 4
+"""Bad lines that are named."""
+_BROKEN: Final = (OSError, EOFError, zlib.error, csv.Error)
 _decode = msgspec.json.Decoder().decode
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was no request. first_bad: row and reason of the first line that does not parse."""
+    """What was no request. first_bad: row and reason of the first line that does not parse; bad_rows: of the first
+    few."""
 
     bad: int = 0
     first_bad: tuple[int, str] = (0, "")
+    bad_rows: tuple[int, ...] = ()
     without_prompt: int = 0
 
     def documents(self, filename: str) -> Iterator[Unreadable | NotInspected]:
         """What the linter has to say of them."""
         if self.bad:
             row, reason = self.first_bad
+            others = ", ".join(f"{other:,}" for other in self.bad_rows[1:])
+            more = "" if self.bad <= len(self.bad_rows) else ", …"
+            reason += f"; also {others}{more}" if others else ""
             yield Unreadable(filename, reason, Location(row, 1), self.bad)
         if self.without_prompt:
             yield NotInspected(filename, "no prompt in it", occurrences=self.without_prompt)
@@ -39,23 +51,27 @@ class Tally:
         """Count a line that does not parse."""
         if not self.bad:
             self.first_bad = (row, reason)
+        if len(self.bad_rows) < _SHOWN:
+            self.bad_rows += (row,)
         self.bad += 1
 
 
-class Logged(NamedTuple):
-    """One request of a log. row: its line, from 1. entry: what the log says of it, the body somewhere inside."""
-
-    row: int
-    body: dict[str, Any]
-    entry: dict[str, Any]
+def requests(filename: str, file: BinaryIO, tally: Tally) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Row (from 1) and parsed body of each request in a log, or in one JSON document: a body, or a list of them."""
+    return ((row, found.body) for row, found in logged_requests(filename, file, tally))
 
 
-def requests(filename: str, file: BinaryIO, tally: Tally) -> Iterator[Logged]:
-    """Each request in a log, or in one JSON document: a body, or a list of them."""
-    stream = gzip.GzipFile(fileobj=file) if filename.lower().endswith(".gz") else file
+def logged_requests(filename: str, file: BinaryIO, tally: Tally) -> Iterator[tuple[int, Logged]]:
+    """Row (from 1) of each request, and all that the log says of it."""
+    name = filename.lower()
+    stream = cast("BinaryIO", gzip.GzipFile(fileobj=file)) if name.endswith(".gz") or _packed(file) else file
     row = 0
     try:
-        for row, line in enumerate(_lines(stream), 1):
+        if name.removesuffix(".gz").endswith(".csv"):
+            for row, fields in rows(stream, LONGEST_LINE):
+                yield from _of_value(row, fields, tally)
+            return
+        for row, line in pieces(stream, LONGEST_LINE, _is_json):
             if line is None:
                 tally.spoiled(row, f"longer than {LONGEST_LINE >> 20} MB")
             elif line.strip():
@@ -64,47 +80,34 @@ def requests(filename: str, file: BinaryIO, tally: Tally) -> Iterator[Logged]:
         tally.spoiled(row + 1, f"cannot be read on: {error}")
 
 
-def _lines(stream: Any) -> Iterator[bytes | None]:
-    """The lines; one line that is the whole file when it is a JSON document of many lines; None for one too long."""
-    first = stream.readline(LONGEST_LINE + 1)
-    if _starts_a_document(first):
-        rest = stream.read(LONGEST_LINE + 1)
-        whole = first + rest
-        if len(whole) > LONGEST_LINE:
-            yield None
-            return
-        yield from [whole] if _parse(whole) is not None else whole.splitlines()
-        return
-    while first:
-        if len(first) > LONGEST_LINE:
-            yield None
-            while first and not first.endswith(b"\n"):
-                first = stream.readline(LONGEST_LINE)
-        else:
-            yield first
-        first = stream.readline(LONGEST_LINE + 1)
+def _packed(file: BinaryIO) -> bool:
+    """Standard input has no name that would tell."""
+    return isinstance(file, io.BufferedReader) and file.peek(2).startswith(b"\x1f\x8b")
 
 
-def _starts_a_document(line: bytes) -> bool:
-    return len(line) <= LONGEST_LINE and line.lstrip()[:1] in (b"{", b"[", b"") and _parse(line) is None
-
-
-def _of_line(row: int, line: bytes, tally: Tally) -> Iterator[Logged]:
+def _of_line(row: int, line: bytes, tally: Tally) -> Iterator[tuple[int, Logged]]:
     value = _parse(line)
     if value is None:
-        tally.spoiled(row, "not JSON")
-        return
-    for item in value if isinstance(value, list) else [value]:
-        body = unwrap(item, _parse_object) if isinstance(item, dict) else {}
-        if has_prompt(body):
-            yield Logged(row, body, item)
-        else:
+        tally.spoiled(row, "not JSON" if line.endswith(b"\n") or len(line) < 2 else "not JSON: it breaks off")
+    else:
+        yield from _of_value(row, value, tally)
+
+
+def _of_value(row: int, value: Any, tally: Tally) -> Iterator[tuple[int, Logged]]:
+    for found in requests_of(value, _parse_object):
+        if found is None:
             tally.without_prompt += 1
+        else:
+            yield row, found
 
 
 def _parse_object(raw: bytes) -> dict[str, Any]:
     value = _parse(raw)
     return value if isinstance(value, dict) else {}
+
+
+def _is_json(raw: bytes) -> bool:
+    return _parse(raw) is not None
 
 
 def _parse(raw: bytes) -> Any:

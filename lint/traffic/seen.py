@@ -4,7 +4,8 @@ Requests of one template are found by what they say, not by how they begin, sinc
 has no two beginnings alike: the smallest hashes of a prompt's phrases (a MinHash sketch, Broder 1997) are its mark.
 Within a template the nearest prior is the one with the longest common prefix, found by chained hashes of blocks, as
 an engine finds its cached pages. The turn before is found by the messages it ended with: a history that lost its
-front still has them. What is remembered is bounded by bytes, the oldest forgotten first.
+front still has them; where even they were changed, by the session that the log names. What is remembered is bounded
+by bytes, the oldest forgotten first.
 """
 
 import re
@@ -62,8 +63,9 @@ class Seen:
         best, count = max(votes.items(), key=lambda vote: vote[1], default=(0, 0))
         if count < min(_ALIKE, max(1, len(marks) // 2)):
             best, self._next = self._next, self._next + 1
-        for mark in marks:
-            self._templates.setdefault(mark, best)
+        if count < len(marks):
+            for mark in marks:
+                self._templates.setdefault(mark, best)
         while len(self._templates) > _MOST_TEMPLATES * _MARKS:
             self._templates.popitem(last=False)
         return best
@@ -88,11 +90,18 @@ class Seen:
                 return found
         return None
 
-    def add(self, request: Request, keys: list[int]) -> None:
+    def in_session(self, session: str | None, body: Mapping[str, Any]) -> Request | None:
+        """The latest request of a session that the log names, when this one is longer."""
+        found = None if session is None else self._latest.get(_session_key(session))
+        return found if found is not None and len(_turns(body)) > len(_turns(found.body)) > 0 else None
+
+    def add(self, request: Request, keys: list[int], session: str | None = None) -> None:
         """Remember a request. keys: its `block_keys`."""
         turns = _turns(request.body)
         if turns:
             keys = [*keys, _turn_key(turns)]
+        if session is not None:
+            keys = [*keys, _session_key(session)]
         self._latest.update(dict.fromkeys(keys, request))
         self._kept.append((request, keys))
         self._held += len(request.view)
@@ -137,6 +146,10 @@ def _turns(body: Mapping[str, Any]) -> list[Any]:
 
 def _is_system(turn: Any) -> bool:
     return isinstance(turn, dict) and turn.get("role") in SYSTEM_ROLES
+
+
+def _session_key(session: str) -> int:
+    return xxhash.xxh3_64_intdigest(b"session" + session.encode("utf-8", "surrogatepass"))
 
 
 def _turn_key(turns: Sequence[Any]) -> int:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prefix.realign import common_prefix
-from prefix.texts import _VOLATILE, TextChange, text_change
+from prefix.texts import VOLATILE, TextChange, text_change
 from prefix.volatile import KINDS
 from tests.cases import case
 from tests.prefix.strategies import JSON
@@ -138,4 +138,4 @@ def test_a_difference_in_a_long_text_is_found_where_it_is() -> None:
 
 def test_every_volatile_kind_has_a_cause() -> None:
     """A detector that is added must be named here too."""
-    assert set(_VOLATILE) == set(KINDS)
+    assert set(VOLATILE) == set(KINDS)

@@ -4,11 +4,13 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lint.examples import HANDBOOK, QUESTIONS, chat
 from lint.traffic.engine import Traffic, TrafficEngine
+from lint.traffic.logged import Logged
 from prefix.divergence import view_bytes
 
 OTHER = "".join(f"Clause {at}: the tenant of flat {at * 3} waters the plants on the stairs.\n" for at in range(12))
@@ -51,6 +53,22 @@ def test_a_conversation_that_goes_on_loses_nothing() -> None:
     """Each turn begins with all of the one before."""
     turns = [f"Turn {at} of a long conversation about shoes that never came." for at in range(30)]
     assert run(chat(HANDBOOK, *turns[:end]) for end in range(1, 30, 2)).losses == ()
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_session_that_the_log_names(named: bool) -> None:
+    """Its turns are compared with each other, though an edit left no message that would tell so."""
+
+    def said(number: int, opening: str, count: int) -> dict[str, Any]:
+        words = [" ".join(f"{number}w{at}v{k * k % 977}" for k in range(80)) for at in range(count)]
+        return chat(HANDBOOK, opening, *words[:-1], f"{words[-1]} {count}")
+
+    engine = TrafficEngine()
+    for opening, count in (("Hello.", 2), ("Hello, I am back.", 4)):
+        for number in range(4):
+            engine.add_logged(Logged(said(number, opening, count), session=f"s{number}" if named else None), 1)
+    kinds = [loss.kind for loss in engine.result("log").losses]
+    assert kinds == (["history_edited"] if named else [])
 
 
 def test_a_rolling_mark_is_no_difference() -> None:

@@ -37,3 +37,13 @@ def test_a_new_cause_behind_a_known_one() -> None:
     ):
         engine.add(chat(system), row)
     assert [loss.kind for loss in engine.result("log").losses] == ["clock", "system_text"]
+
+
+def test_values_are_kept_short() -> None:
+    """A cause that a log is full of does not keep the documents that it was first seen in."""
+    engine = TrafficEngine()
+    for at in (0, 2, 4):
+        engine.add(chat(HANDBOOK, *(" ".join(f"{turn}.{k}" for k in range(2000)) for turn in range(at, at + 5))), at)
+    (loss,) = engine.result("log").losses
+    assert loss.kind == "window_slid"
+    assert all(len(value or "") <= known.LONGEST_VALUE for value in loss.values)
