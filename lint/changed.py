@@ -1,9 +1,10 @@
 """`--diff-base REF`: which lines are new since a commit, asked of git, which is run to read and nothing else.
 
-A repository may carry settings that run programs (file system monitor, diff drivers, filters, hooks); they are
-switched off, since linting must not run what it looks at.
+A repository may carry settings that run programs (file system monitor, diff drivers, filters, hooks, transports that
+fetch what is missing); they are switched off, since linting must not run what it looks at.
 """
 
+import os
 import re
 import subprocess
 from collections.abc import Iterable
@@ -14,18 +15,19 @@ from lint.rule import Finding
 from prefix.errors import ConfigError
 
 TIMEOUT_S: Final = 60.0
-_SAFE: Final = (
-    "git",
-    "--no-optional-locks",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.quotePath=false",
-)
+_OFF: Final = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never", "core.quotePath=false")
+_SAFE: Final = ("git", "--no-optional-locks", *(word for setting in _OFF for word in ("-c", setting)))
 _FILTERS: Final = ("config", "--name-only", "-z", "--get-regexp", r"^filter\..*\.(clean|process)$")
-_DIFF: Final = ("diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--relative")
+_DIFF: Final = (
+    "diff",
+    "--unified=0",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-renames",
+    "--relative",
+    "--ignore-submodules=all",
+)
 _HUNK: Final = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 
 
@@ -95,6 +97,7 @@ def _git(*arguments: str, no_match: int = 0) -> str:
             timeout=TIMEOUT_S,
             check=False,
             stdin=subprocess.DEVNULL,
+            env=os.environ | {"GIT_NO_LAZY_FETCH": "1"},
         )
     except FileNotFoundError:
         raise ConfigError("--diff-base needs git, which is not installed") from None
