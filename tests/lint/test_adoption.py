@@ -1,6 +1,7 @@
 """Taking the linter up in a project that has findings: baselines, changed lines only, comments for what is there."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -116,6 +117,9 @@ def test_diff_base(repository: Path) -> None:
     git("commit", "-m", "second")
     assert run(".", "--diff-base", "HEAD").output == ""
     assert len(run(".", "--diff-base", "HEAD~1").output.splitlines()) == 2
+    (repository / "sub").mkdir()
+    os.chdir(repository / "sub")
+    assert len(run("..", "--diff-base", "HEAD~1").output.splitlines()) == 2
 
 
 @pytest.mark.parametrize("ref", ["nowhere", "--output=owned", "-p"])
