@@ -1,9 +1,10 @@
 """`--diff-base REF`: which lines are new since a commit, asked of git, which is run to read and nothing else.
 
-A repository may carry settings that run programs (file system monitor, diff drivers, filters, hooks); they are
-switched off, since linting must not run what it looks at.
+A repository may carry settings that run programs (file system monitor, diff drivers, filters, hooks, transports that
+fetch what is missing); they are switched off, since linting must not run what it looks at.
 """
 
+import os
 import re
 import subprocess
 from collections.abc import Iterable
@@ -14,35 +15,36 @@ from lint.rule import Finding
 from prefix.errors import ConfigError
 
 TIMEOUT_S: Final = 60.0
-_SAFE: Final = (
-    "git",
-    "--no-optional-locks",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.quotePath=false",
-)
+_OFF: Final = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never", "core.quotePath=false")
+_SAFE: Final = ("git", "--no-optional-locks", *(word for setting in _OFF for word in ("-c", setting)))
 _FILTERS: Final = ("config", "--name-only", "-z", "--get-regexp", r"^filter\..*\.(clean|process)$")
-_DIFF: Final = ("diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--relative")
+_DIFF: Final = (
+    "diff",
+    "--unified=0",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-renames",
+    "--ignore-submodules=all",
+)
 _HUNK: Final = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 
 
 def only_changed(findings: Iterable[Finding], ref: str) -> list[Finding]:
-    """The findings on lines that are new since a commit; one without a line counts when its file has changed at all.
+    """The findings on lines that are new since a commit; one without a line counts when its file has changed at all,
+    and one outside of the repository always.
 
     Raises ConfigError when git does not answer.
     """
-    root = Path.cwd()
-    lines = _changed(ref)
-    new = set(_git("ls-files", "--others", "--exclude-standard", "-z").split("\0"))
+    root = Path(_git("rev-parse", "--show-toplevel").rstrip("\n")).resolve()
+    lines = _changed(ref, root)
+    new = set(_git("ls-files", "--others", "--exclude-standard", "-z", folder=root).split("\0"))
     kept: list[Finding] = []
     for finding in findings:
-        path = Path(finding.filename).absolute()
-        name = path.relative_to(root).as_posix() if path.is_relative_to(root) else finding.filename
-        touched = lines.get(name)
-        if name in new or (touched is not None and _touches(finding, touched)):
+        path = Path(finding.filename).resolve()
+        name = path.relative_to(root).as_posix() if path.is_relative_to(root) else None
+        touched = lines.get(name) if name is not None else None
+        if name is None or name in new or (touched is not None and _touches(finding, touched)):
             kept.append(finding)
     return kept
 
@@ -51,12 +53,12 @@ def _touches(finding: Finding, touched: set[int]) -> bool:
     return finding.location is None or finding.request is not None or finding.location.row in touched
 
 
-def _changed(ref: str) -> dict[str, set[int]]:
-    """By file, as seen from the current folder: the rows that were added or changed."""
+def _changed(ref: str, root: Path) -> dict[str, set[int]]:
+    """By file, as seen from the root of the repository: the rows that were added or changed."""
     lines: dict[str, set[int]] = {}
     touched: set[int] = set()
     header = True
-    for line in _git(*_without_filters(), *_DIFF, "--end-of-options", ref, "--").split("\n"):
+    for line in _git(*_without_filters(), *_DIFF, "--end-of-options", ref, "--", folder=root).split("\n"):
         hunk = _HUNK.match(line)
         if line.startswith("diff --git "):
             header, touched = True, set()
@@ -86,8 +88,8 @@ def _unquoted(name: str) -> str:
     return inner.encode("utf-8").decode("unicode_escape").encode("latin-1", "replace").decode("utf-8", "replace")
 
 
-def _git(*arguments: str, no_match: int = 0) -> str:
-    """What git answers. no_match: an exit code that is no failure either."""
+def _git(*arguments: str, no_match: int = 0, folder: Path | None = None) -> str:
+    """What git answers. no_match: an exit code that is no failure either. folder: None is the current one."""
     try:
         done = subprocess.run(  # noqa: S603 - the arguments are ours but for the commit's name, which is no option
             [*_SAFE, *arguments],
@@ -95,6 +97,8 @@ def _git(*arguments: str, no_match: int = 0) -> str:
             timeout=TIMEOUT_S,
             check=False,
             stdin=subprocess.DEVNULL,
+            cwd=folder,
+            env=os.environ | {"GIT_NO_LAZY_FETCH": "1"},
         )
     except FileNotFoundError:
         raise ConfigError("--diff-base needs git, which is not installed") from None

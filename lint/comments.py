@@ -8,7 +8,7 @@ import io
 import re
 import tokenize
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
@@ -58,26 +58,27 @@ def comment_place(filename: str, text: str, row: int) -> int:
         flow = next((s for s in _scalars(text) if s.first <= row < s.last and not s.block), None)
         row = block.first if block else flow.last if flow else row
     else:
-        row = next((last for last, first in _strings(text).items() if first <= row < last), row)
+        row = next((last for last, first in _strings(_tokens(text)).items() if first <= row < last), row)
     end = lines[row] if row < len(lines) else len(text)
     return lines[row - 1] + len(text[lines[row - 1] : end].rstrip())
 
 
 def _python(text: str) -> Iterator[Comment]:
     lines = starts(text)
-    strings = _strings(text)
-    for token in _tokens(text):
+    tokens = list(_tokens(text))
+    strings = _strings(tokens)
+    for token in tokens:
         if token.type == tokenize.COMMENT:
             row, column = token.start
             at = lines[row - 1] + column
             yield Comment(at, at + len(token.string), row, strings.get(row, row), row)
 
 
-def _strings(text: str) -> dict[int, int]:
+def _strings(tokens: Iterable[tokenize.TokenInfo]) -> dict[int, int]:
     """Of strings of many lines: the row they end in, and the one they begin in."""
     strings: dict[int, int] = {}
     opened: list[int] = []
-    for token in _tokens(text):
+    for token in tokens:
         name = tokenize.tok_name[token.type]
         row, last = token.start[0], token.end[0]
         if name == "STRING" and row < last:

@@ -4,7 +4,6 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from lint.fixes import files
@@ -38,7 +37,7 @@ def outcomes(report: Report, linter: Linter, choice: Wanted, stdin: Stdin | None
     names = dict.fromkeys(finding.filename for finding in report.findings if choice(finding))
     found: list[Outcome] = []
     for name in names:
-        raw = stdin[1] if stdin and name == stdin[0] else Path(name).read_bytes()
+        raw = stdin[1] if stdin and name == stdin[0] else files.read(name)
         source = files.decoded(name, raw)
         if source is not None:
             findings = [finding for finding in report.findings if finding.filename == name]

@@ -119,10 +119,11 @@ class Linter:
                 yield from _read(*(self._stdin or (_STDIN_NAME, sys.stdin.buffer)), self._costing)
             elif Path(path).is_dir():
                 yield from self._folder(Path(path), seen)
-            elif _first_time(path, seen) and not (
-                self._hook and self._settings_for(Path(path).parent).excluded(path)
-            ):
+            elif _first_time(path, seen) and not (self._hook and self._excluded(Path(path))):
                 yield from _file(path, self._costing)
+
+    def _excluded(self, file: Path) -> bool:
+        return self._settings_for(file.parent).excluded(str(file))
 
     def _folder(self, folder: Path, seen: set[str]) -> Iterator[Document]:
         foreign: Counter[str] = Counter()
@@ -131,7 +132,7 @@ class Linter:
         for file in files_below(folder, respect_gitignore=respect, unreadable=unreadable):
             suffix = file.suffix.lower()
             known = source_of(file.name) is not None
-            if (known or suffix in _CODE) and not self._settings_for(file.parent).excluded(str(file)):
+            if (known or suffix in _CODE) and not self._excluded(file):
                 if not _first_time(str(file), seen):
                     continue
                 if known:

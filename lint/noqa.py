@@ -4,7 +4,6 @@ A comment that does not do what it is for (inside a text, or where it breaks the
 """
 
 from collections import defaultdict
-from pathlib import Path
 
 from lint.comments import comment_place, style_of
 from lint.fixes import files
@@ -34,7 +33,7 @@ def add_noqa(report: Report, linter: Linter) -> str:
 
 def _add(filename: str, codes: dict[int, set[str]], linter: Linter) -> int:
     """How many of a file's findings are quiet now."""
-    source = files.decoded(filename, Path(filename).read_bytes())
+    source = files.decoded(filename, files.read(filename))
     if source is None:
         return 0
     before = len(linter.text(filename, source.raw))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lint.registry import rules
@@ -25,6 +26,7 @@ _CODES: Final = r"(?:\s*[:=]\s*(?P<codes>[A-Z]{1,4}\d+(?:(?:\s*,\s*|\s+)[A-Z]{1,
 _DIRECTIVE: Final = re.compile(
     rf"(?:noqa\b|prefixgate:\s*(?P<verb>ignore-file|ignore-next-line|ignore|disable|enable)\b){_CODES}", re.IGNORECASE
 )
+_OURS: Final = re.compile(r"prefixgate:|\bPC\d", re.IGNORECASE)
 _OPENS: Final = re.compile(r"(?:\{?#[-+]?\s*)")
 _LAST_ROW: Final = 1 << 62
 
@@ -64,13 +66,17 @@ class UnusedSuppressions(NamedTuple):
 
 
 class Suppressions:
-    """The comments of one document, and which of them were of use."""
+    """The comments of one document, and which of them were of use. They are read when there is something to suppress,
+    or something of ours that may be unused: most comments are for other linters, in files without a finding."""
 
     def __init__(self, filename: str, text: str) -> None:
         self._filename = filename
         self._text = text
-        self._directives = directives(filename, text)
         self._used: set[tuple[int, str]] = set()
+
+    @cached_property
+    def _directives(self) -> list[Directive]:
+        return directives(self._filename, self._text)
 
     def covers(self, finding: Finding) -> bool:
         """Whether a finding is suppressed; what suppresses it is noted as used."""
@@ -82,6 +88,8 @@ class Suppressions:
     def unused(self, judged: Iterable[str]) -> UnusedSuppressions | None:
         """What was of no use, for PC002. judged: codes of the rules that were applied; nothing is known of others,
         and codes of other linters and a bare `noqa` are not ours to judge."""
+        if not _OURS.search(self._text):
+            return None
         applied = set(judged)
         found: list[Unused] = []
         for at, directive in enumerate(self._directives):

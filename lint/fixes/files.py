@@ -26,6 +26,14 @@ class SourceText(NamedTuple):
         return text.encode(self.encoding, "strict")
 
 
+def read(filename: str) -> bytes:
+    """The content of a file that was linted just now. Raises ConfigError when it cannot be read any more."""
+    try:
+        return Path(filename).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{filename}: {error.strerror or error}") from None
+
+
 def decoded(filename: str, raw: bytes) -> SourceText | None:
     """The text of a file, None when it has no known encoding."""
     try:

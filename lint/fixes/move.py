@@ -32,31 +32,36 @@ def move_behind(tree: Tree, row: int, column: int) -> Iterator[Fix]:
         for _ in range(_MOST_STEPS):
             if hole is None:
                 break
-            text, edits = _reordered(tree, hole)
-            if edits:
-                yield Fix("unsafe", edits)
+            text, candidates = _reordered(tree, hole)
+            yield from (Fix("unsafe", edits) for edits in candidates if edits)
             target = assigned_to(tree, text)
             uses = tree.uses(target) if target else []
             hole = text if text is not hole else uses[0] if len(uses) == 1 else None
 
 
-def _reordered(tree: Tree, node: ast.expr) -> tuple[ast.expr, tuple[Edit, ...]]:
-    """The text that a node is directly a part of (the node itself when it is of none), and how to reorder it."""
+def _reordered(tree: Tree, node: ast.expr) -> tuple[ast.expr, tuple[tuple[Edit, ...], ...]]:
+    """The text that a node is directly a part of (the node itself when it is of none), and ways to reorder it."""
     parent = tree.parent(node)
     if isinstance(parent, ast.FormattedValue):
         whole = tree.parent(parent)
         if isinstance(whole, ast.JoinedStr):
-            return whole, _in_f_string(tree, whole, parent)
-    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add):
-        whole = parent
-        for above in tree.above(parent):
-            if not (isinstance(above, ast.BinOp) and isinstance(above.op, ast.Add)):
-                break
-            whole = above
-        return whole, _in_sum(tree, whole, node)
+            return whole, _from_f_string(tree, whole, parent)
+    whole_sum = _sum_of(tree, node)
+    if whole_sum is not None:
+        return whole_sum, (_in_sum(tree, whole_sum, node),)
     if isinstance(parent, ast.Call | ast.Attribute) and not _is_argument(parent, node):
         return parent, ()
     return node, ()
+
+
+def _sum_of(tree: Tree, node: ast.expr) -> ast.BinOp | None:
+    """The whole sum that a node is an operand of."""
+    found: ast.BinOp | None = None
+    for above in tree.above(node):
+        if not (isinstance(above, ast.BinOp) and isinstance(above.op, ast.Add)):
+            break
+        found = above
+    return found
 
 
 def _is_argument(parent: ast.Call | ast.Attribute, node: ast.expr) -> bool:
@@ -68,20 +73,32 @@ def _keeps(call: ast.Call, node: ast.expr) -> bool:
     return isinstance(call.func, ast.Name) and call.func.id in ("str", "repr", "format") and call.args[:1] == [node]
 
 
-def _in_f_string(tree: Tree, whole: ast.JoinedStr, value: ast.FormattedValue) -> tuple[Edit, ...]:
+def _from_f_string(tree: Tree, whole: ast.JoinedStr, value: ast.FormattedValue) -> tuple[tuple[Edit, ...], ...]:
+    """A sentence to the end of its f-string, or to the end of the sum that this is an operand of."""
     span = tree.span(whole)
     found = literals(tree.text, *span) if span else None
-    if not found:
-        return ()
     index = [part for part in whole.values if isinstance(part, ast.FormattedValue)].index(value)
-    placed = list(holes(found))
-    if index >= len(placed):
+    placed = list(holes(found)) if found else []
+    if not found or index >= len(placed):
         return ()
     literal, at = placed[index]
     start, end = _sentence(tree.text, literal, at)
-    if end == found[-1].end:
+    inside = () if end == found[-1].end else _to_the_end(tree.text, literal, found[-1], start, end)
+    return inside, _to_the_end_of_the_sum(tree, whole, literal, start, end)
+
+
+def _to_the_end_of_the_sum(
+    tree: Tree, node: ast.JoinedStr, literal: Literal, start: int, end: int
+) -> tuple[Edit, ...]:
+    """For a sentence that is not all of its literal; else the operand goes as it is."""
+    whole = _sum_of(tree, node)
+    span = tree.span(whole) if whole is not None else None
+    all_of_it = (start, end) == (literal.start, literal.end)
+    if whole is None or span is None or all_of_it or whole.right is node or literal.newline is None:
         return ()
-    return _to_the_end(tree.text, literal, found[-1], start, end)
+    bare = _TAIL.sub("", tree.text[start:end])
+    operand = f" + {literal.prefix}{literal.quote}{literal.newline}{bare}{literal.quote}"
+    return Edit(start, end, ""), Edit(span[1], span[1], operand)
 
 
 def _sentence(text: str, literal: Literal, at: int) -> tuple[int, int]:

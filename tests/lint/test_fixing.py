@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from gateway.cli import cli
 from lint.fixes.edits import apply, compatible
-from lint.fixes.files import decoded, replace
+from lint.fixes.files import decoded, read, replace
 from lint.fixes.fixer import fixed
 from lint.linter import lint_text
 from lint.rule import Edit, Finding, Fix
@@ -185,6 +185,12 @@ def test_edits_that_overlap_wait_for_the_next_pass() -> None:
     assert compatible([b, c, a]) == [a, c]
     assert compatible([Fix("safe", (Edit(3, 3, "y"),)), a]) == [a]
     assert apply("0123456789", [Edit(6, 8, "x"), Edit(0, 4, "x")]) == "x45x89"
+
+
+def test_a_file_that_is_gone() -> None:
+    """It is named."""
+    with pytest.raises(ConfigError, match="nowhere: No such file"):
+        read("nowhere")
 
 
 def test_unknown_encoding(tmp_path: Path) -> None:

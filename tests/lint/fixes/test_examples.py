@@ -3,7 +3,9 @@
 import ast
 import re
 from collections import Counter
+from collections.abc import Callable
 
+import black
 import pytest
 
 from lint.fixes.edits import apply
@@ -11,6 +13,7 @@ from lint.fixes.fixer import fixed
 from lint.linter import lint_text
 from lint.registry import rules
 from lint.rule import SEVERITIES, Example, Finding, Rule
+from tests.lint.sources import rewrites
 
 FIXABLE = [
     (rule, example)
@@ -81,6 +84,32 @@ def test_a_python_fix_changes_nothing_else(rule: Rule, example: Example) -> None
             fixed_text = apply(example.text, finding.fix.edits)
             assert leaves(fixed_text) - leaves(example.text) == added
             assert leaves(example.text) - leaves(fixed_text) == removed.get(rule.code, Counter())
+
+
+REWRITES = [
+    rewrites.reformatted,
+    rewrites.renamed,
+    rewrites.with_call_extracted,
+    rewrites.with_prompt_extracted,
+    lambda text: black.format_str(text, mode=black.Mode(line_length=40)),
+    lambda text: text.replace("\n", "\r\n"),
+    lambda text: text.replace("\n", "\n# \u65e5\u672c \U0001f600\n", 1).replace(
+        "'content': ", "'\xe4': '\u65e5', 'content': "
+    ),
+]
+PYTHON = [pair for pair in FIXABLE if pair[1].filename == "app.py" and "FlowDocument" in pair[0].judges]
+
+
+@pytest.mark.parametrize("rewrite", REWRITES)
+@pytest.mark.parametrize(("rule", "example"), PYTHON, ids=_name)
+def test_fixes_hold_in_any_layout(rule: Rule, example: Example, rewrite: Callable[[str], str]) -> None:
+    """However a program is laid out and named: it still parses, no fix is refused, and none is left to apply."""
+    text = rewrite(example.text)
+    result = fixed(text, lint_text("app.py", text), lambda new: lint_text("app.py", new), lambda f: f.fix is not None)
+    ast.parse(result.text)
+    assert not result.refused
+    assert not any(finding.fix for finding in result.findings)
+    assert result.text.count("\r\n") == text.count("\r\n")
 
 
 def test_rules_say_which_fixes_they_have() -> None:

@@ -112,6 +112,14 @@ def test_sorted(before: str, after: str | None) -> None:
         ("now = time.time()\nprint(now)\ntext = f'Now: {now}. {POLICY}'", None),
         ("text = '{} {}'.format(time.time(), POLICY)", None),
         ("text = POLICY + f'{time.time()}'", None),
+        (
+            "text = f'Now: {time.time()}. Be kind. ' + POLICY",
+            "text = f'Be kind. ' + POLICY + f'\\nNow: {time.time()}.'",
+        ),
+        (
+            "text = (f'Now: {time.time()}\\nBe kind.' + ('a' if q else 'b') + POLICY)",
+            "text = (f'Be kind.' + ('a' if q else 'b') + POLICY + f'\\nNow: {time.time()}')",
+        ),
     ],
 )
 def test_move(before: str, after: str | None) -> None:

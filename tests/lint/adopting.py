@@ -1,0 +1,24 @@
+"""A project that has findings already, and the command run in it."""
+
+import subprocess
+
+from click.testing import CliRunner, Result
+
+from gateway.cli import cli
+from lint.examples import HANDBOOK, asked
+from lint.sources.examples import app
+
+CLOCK = app("f'Now: {datetime.now()}. ' + POLICY", imports="from datetime import datetime").text
+LOG = asked(*(f"Current time: 2026-03-01T10:{minute}:00Z\n{HANDBOOK}" for minute in range(10, 16))).text
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["lint", *arguments, "--output-format", "concise"])
+
+
+def git(*arguments: str) -> None:
+    subprocess.run(
+        ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main", *arguments],
+        check=True,
+        capture_output=True,
+    )
