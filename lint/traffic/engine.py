@@ -18,6 +18,7 @@ from lint.traffic.context import context
 from lint.traffic.facts import Facts
 from lint.traffic.forks import Forks
 from lint.traffic.form import same_form
+from lint.traffic.formless import FORMS, alike
 from lint.traffic.inserts import goes_on_behind, grew, moved_insert
 from lint.traffic.known import LONGEST_VALUE, KnownCauses
 from lint.traffic.linking import made_at
@@ -132,7 +133,7 @@ class TrafficEngine:
 
     def _named(self, loss: Loss) -> bool:
         """Give a loss its closest name; False for one that nothing could be done about."""
-        if loss.kind in WEAK and loss.share < _LEAST_SHARE:
+        if (loss.kind in WEAK or loss.kind == "text_order") and loss.share < _LEAST_SHARE:
             return False
         one_set, constant = self._tails.are_one_set(loss), self._tails.are_constant(loss)
         name = "forked_template" if self._forks.is_fork(loss) else closer(loss, one_set=one_set, constant=constant)
@@ -157,14 +158,18 @@ class TrafficEngine:
     def _compare_text(self, prior: Request, request: Request, same: int, cached: int) -> Loss | None:
         runs = realign(prior.view, request.view, same)
         again = sum(run.length for run in runs) or _same_end(prior.view, request.view, same)
-        lost = again - max(0, cached - same)
-        if lost <= 0:
+        elsewhere = max(0, cached - same)
+        few = again * 2 < len(request.view) - same
+        if max(again, alike(prior.view[same:], request.view[same:]) if few else 0) <= elsewhere:
             return None
         cause = self._known.cause(prior, request, same)
         if cause is None or cause.kind == "appended":
             return None
-        kind = _kind(cause, runs, prior.body, request.body)
-        if kind in WEAK and lost < _LEAST_WEAK and not (runs and lost * _PART > len(request.view)):
+        if cause.kind in FORMS and not _in_newest(request.body, cause.path):
+            again = max(again, alike(prior.view[same:], request.view[same:]))
+        kind, lost = _kind(cause, runs, prior.body, request.body), again - elsewhere
+        weak = lost < _LEAST_WEAK and not (runs and lost * _PART > len(request.view))
+        if lost <= 0 or (kind in WEAK and weak):
             return None
         self._tails.see(request, kind, same, runs)
         return self._count(cause, prior, request, lost, kind)
@@ -229,6 +234,13 @@ def _is_batch(body: Mapping[str, Any]) -> bool:
     """Texts to embed: each is a prompt of its own, and no conversation."""
     texts = body.get("input")
     return isinstance(texts, list) and bool(texts) and all(isinstance(text, str) for text in texts)
+
+
+def _in_newest(body: Mapping[str, Any], path: str) -> bool:
+    """A place in the newest message: how it is spelled is its author's."""
+    _, key, at, *_ = [*path.split("/"), "", ""]
+    turns = body.get(key) if key in ("messages", "input") else None
+    return isinstance(turns, list) and len(turns) > 1 and at == str(len(turns) - 1)
 
 
 def _around(body: Mapping[str, Any], cause: "Cause | Parted") -> tuple[str, str]:

@@ -35,9 +35,7 @@ _RETRIEVED: Final = re.compile(
 )
 """In a heading or a tag: a word that ends a line, or is followed by a colon or a bracket."""
 _EXAMPLES: Final = re.compile(
-    r"\b(?:examples?|few-?shot|demonstrations?|Q|A|question|answer|input|output|user|assistant|beispiele?|exemples?"
-    r"|ejemplos?|frage|antwort|eingabe|ausgabe|entrada|salida|entrée|sortie|pregunta|respuesta)\b ?\d*\s*:"
-    r"|示例|例子?[::]|[问答][::]",
+    r"\b(?:examples?|few-?shot|demonstrations?|samples?|beispiele?|exemples?|ejemplos?|esempi)\b|示例|例",
     re.IGNORECASE,
 )
 _EMAIL: Final = re.compile(r"\S+@\S+\.\w+")
@@ -75,7 +73,7 @@ def _order(loss: Loss, around: str, *, one_set: bool, constant: bool) -> str | N
     examples, retrieved = _last(_EXAMPLES, around), _last(_RETRIEVED, around)
     if retrieved > examples:
         return "document_order" if one_set else "retrieved_text" if constant else None
-    return loss.kind if examples >= 0 or one_set or constant or _in_system(loss) else None
+    return loss.kind if one_set or constant or _in_system(loss) else None
 
 
 def _last(cue: re.Pattern[str], text: str) -> int:

@@ -9,6 +9,7 @@ by bytes, the oldest forgotten first.
 """
 
 import re
+import unicodedata
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -56,7 +57,7 @@ class Seen:
 
     def template(self, view: bytes) -> int:
         """The template of a prompt: that of the earlier prompts which share most of its phrases, or a new one."""
-        marks = sorted(map(xxhash.xxh3_64_intdigest, set(_PHRASE.findall(view, 0, _SKETCHED))))[:_MARKS]
+        marks = sorted(map(xxhash.xxh3_64_intdigest, set(_PHRASE.findall(_composed(view[:_SKETCHED])))))[:_MARKS]
         if len(marks) < _ALIKE:
             marks.append(_SHORT)
         votes = Counter(self._templates[mark] for mark in marks if mark in self._templates)
@@ -111,6 +112,14 @@ class Seen:
             for key in forgotten:
                 if self._latest.get(key) is old:
                     del self._latest[key]
+
+
+def _composed(view: bytes) -> bytes:
+    """In one Unicode form: the same words in another one are the same template."""
+    if view.isascii():
+        return view
+    text = view.decode("utf-8", "ignore").replace("\u00a0", " ")
+    return unicodedata.normalize("NFC", text).encode("utf-8", "ignore")
 
 
 def block_keys(view: bytes, scope: str) -> list[int]:

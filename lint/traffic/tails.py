@@ -16,10 +16,9 @@ from lint.traffic.losses import WEAK, Loss
 from lint.traffic.seen import Request
 from prefix.realign import Run
 
-_TAIL: Final = 32
+_TAIL: Final = 256
+_ANCHOR: Final = 32
 _DIFFERENT: Final = 16
-_FEW: Final = 4
-"""Occurrences with which nothing can be said yet."""
 _MOST: Final = 4096
 _ORDERED: Final = "text_order"
 
@@ -53,7 +52,7 @@ class Tails:
         behind = self._behind.setdefault(key, _Behind())
         longest = max(runs, key=lambda run: run.length)
         end = longest.b + longest.length
-        tail = xxhash.xxh3_64_intdigest(request.view[max(0, end - _TAIL) : end])
+        tail = _anchor(request.view[max(longest.b, end - _TAIL) : end])
         if tail in behind.ends or len(behind.ends) < _DIFFERENT:
             behind.ends[tail] = behind.ends.get(tail, 0) + 1
         behind.losses += 1
@@ -63,11 +62,18 @@ class Tails:
     def are_constant(self, loss: Loss) -> bool:
         """Some end comes again and again."""
         behind = self._behind.get(loss.template)
-        if behind is None or sum(behind.ends.values()) < _FEW:
+        if behind is None or behind.losses < 2:
             return True
-        return max(behind.ends.values()) * 4 >= behind.losses
+        most = max(behind.ends.values())
+        return most > 1 and most * 4 >= behind.losses
 
     def are_one_set(self, loss: Loss) -> bool:
         """The pieces are the same ones, in another order."""
         behind = self._behind.get(loss.template)
         return behind is not None and behind.again * 2 >= behind.behind
+
+
+def _anchor(tail: bytes) -> int:
+    """What names the end of a run whether it reaches a few bytes further by chance or not: its least piece."""
+    pieces = (tail[at : at + _ANCHOR] for at in range(max(1, len(tail) - _ANCHOR + 1)))
+    return xxhash.xxh3_64_intdigest(min(pieces))

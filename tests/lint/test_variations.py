@@ -43,6 +43,11 @@ SHOTS = [
     f"Eingabe {at}: Das {thing} kam nicht an und der Kunde ist sehr unzufrieden damit.\nAusgabe: reklamation-{thing}"
     for at, thing in enumerate(THINGS)
 ]
+FRENCH = "".join(
+    f"{at}. Le café près de l’hôtel où l’élève a été reçu à Noël était fermé; répétez la règle {at} à l’élève; "
+    for at in range(50)
+)
+LONG_VALUE = {f"k{at}": {"a": at, "b": [at, at + 1]} for at in range(120)}
 RANDOM = random.Random(3)
 Found = list[tuple[str, str]]
 
@@ -162,6 +167,22 @@ ONE_FAULT: dict[str, tuple[list[dict[str, Any]], Found]] = {
             lambda at: unicodedata.normalize(("NFC", "NFD")[at % 2], "Le café de l’hôtel fermé à Noël. " * 9 + SYSTEM)
         ),
         [("PC302", "warning")],
+    ),
+    "accents in every line": (
+        chats(lambda at: unicodedata.normalize(("NFC", "NFD")[at % 2], FRENCH)),
+        [("PC302", "warning")],
+    ),
+    "line ends of short lines": (
+        chats(lambda at: FRENCH.replace("; ", ("\n", "\r\n")[at % 2])),
+        [("PC301", "error")],
+    ),
+    "a long JSON with an indent": (
+        chats(lambda at: json.dumps(LONG_VALUE, indent=2 if at % 2 else None)),
+        [("PC304", "warning")],
+    ),
+    "a long JSON in another order": (
+        chats(lambda _: json.dumps(dict(RANDOM.sample(list(LONG_VALUE.items()), len(LONG_VALUE))))),
+        [("PC303", "error")],
     ),
     "JSON with an indent": (chats(lambda at: settings(at, indent=2 if at % 2 else None)), [("PC304", "warning")]),
     "JSON with escapes": (chats(lambda at: settings(at, ensure_ascii=bool(at % 2))), [("PC304", "warning")]),

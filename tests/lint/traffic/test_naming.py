@@ -54,8 +54,7 @@ def test_documents_of_a_question() -> None:
 
 
 def test_pieces_of_a_pool_in_the_newest_message() -> None:
-    """With no constant text behind: examples are the author's choice, other text may be the question's."""
+    """With no constant text behind they may be the question's; in system text they are the author's choice."""
     at = "/messages/1/content"
     assert closer(loss("text_order", "", at=at), one_set=False, constant=False) is None
-    assert closer(loss("text_order", "Examples:", at=at), one_set=False, constant=False) == "text_order"
     assert closer(loss("text_order", ""), one_set=False, constant=False) == "text_order"
