@@ -15,6 +15,7 @@ _KINDS: Final = {
     "RequestBody": "request bodies",
     "FlowDocument": "source",
     "PromptText": "prompt texts",
+    "ChatTemplate": "chat templates",
     "Unreadable": "all input",
     "NotInspected": "all input",
 }

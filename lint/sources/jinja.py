@@ -1,24 +1,24 @@
 """Jinja templates: what changes, in the order in which the template writes it. Parsed only, never rendered.
 
-Needs jinja2 (the extra `sglang`); without it a template is reported as not inspected.
+Those that make prompts of messages go to lint.sources.chat_template.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
+
+from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from lint.documents import NotInspected, Unreadable
 from lint.rule import Document, Location
 from lint.source import Source
+from lint.sources import chat_template
 from lint.sources.flow import FlowDocument
+from lint.sources.render_child import EXTENSIONS
 from lint.sources.template import Piece, flows_of
-
-if TYPE_CHECKING:
-    from jinja2 import nodes
 
 MAX_BYTES = 1_000_000
 MAX_PIECES = 64
@@ -36,19 +36,16 @@ def read(filename: str, file: BinaryIO) -> Iterator[Document]:
     if len(raw) > MAX_BYTES:
         yield NotInspected(filename, "a template of more than 1 MB")
         return
-    if importlib.util.find_spec("jinja2") is None:
-        yield NotInspected(filename, "templates need jinja2: pip install 'prefixgate[sglang]'")
-        return
     yield _document(filename, raw)
 
 
 def _document(filename: str, raw: bytes) -> Document:
-    from jinja2 import Environment, TemplateSyntaxError
-
     try:
         text = raw.decode("utf-8-sig")
-        environment = Environment(autoescape=False, extensions=["jinja2.ext.loopcontrols", "jinja2.ext.do"])  # noqa: S701
+        environment = Environment(autoescape=False, extensions=[*EXTENSIONS, "jinja2.ext.do"])  # noqa: S701
         tree = environment.parse(text)
+        if chat_template.is_chat_template(filename, tree):
+            return chat_template.judged(filename, text, text)
         return JinjaTemplate(filename, text, flows_of(list(_Walk(text).pieces(tree))))
     except UnicodeDecodeError as error:
         return Unreadable(
@@ -69,8 +66,6 @@ class _Walk:
 
     def pieces(self, node: nodes.Node) -> Iterator[Piece]:
         """What a node writes, in order."""
-        from jinja2 import nodes
-
         if isinstance(node, nodes.TemplateData):
             yield Piece(chars=len(node.data.strip()))
         elif isinstance(node, nodes.Output):
@@ -93,8 +88,6 @@ class _Walk:
 
     def _loop(self, node: nodes.For) -> Iterator[Piece]:
         yield from (piece for piece in self.expression(node.iter) if piece.kind not in ("", "variable"))
-        from jinja2 import nodes
-
         items = self._kept(node.iter)
         for target in node.target.find_all(nodes.Name) if not isinstance(node.target, nodes.Name) else [node.target]:
             self._names[target.name] = items
@@ -103,8 +96,6 @@ class _Walk:
 
     def expression(self, node: nodes.Node) -> Iterator[Piece]:
         """The changing parts of an expression."""
-        from jinja2 import nodes
-
         if isinstance(node, nodes.Const):
             yield Piece(chars=len(str(node.value)))
         elif isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name in _CLOCKS:
@@ -127,8 +118,6 @@ class _Walk:
                     yield from self.expression(child)
 
     def _member(self, node: nodes.Getattr | nodes.Getitem) -> Iterator[Piece]:
-        from jinja2 import nodes
-
         key = node.attr if isinstance(node, nodes.Getattr) else ""
         for piece in self.expression(node.node):
             label = f"{piece.label}.{key}" if key and piece.kind == "variable" else piece.label
@@ -148,8 +137,6 @@ class _Walk:
 
 
 def _clock(node: nodes.Call) -> str:
-    from jinja2 import nodes
-
     spec = node.args[0].value if node.args and isinstance(node.args[0], nodes.Const) else None
     return "date" if isinstance(spec, str) and "%" in spec and not _SUB_DAY.search(spec) else "clock"
 

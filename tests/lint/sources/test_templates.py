@@ -1,6 +1,5 @@
 """lint.sources.jinja, prompt_yaml and prompt_text: what is hostile is bounded, what is said has its place."""
 
-import importlib.util
 import io
 
 import pytest
@@ -54,14 +53,6 @@ def test_jinja_that_doubles() -> None:
     """A variable that doubles sixty times over costs nothing."""
     text = "{% set a = b %}" + "{% set a = a ~ a %}" * 60 + "{{ a }}" + STATIC
     assert [flow[0] for flow in kinds(one(jinja, "p.j2", text))] == ["variable"]
-
-
-def test_without_jinja_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without jinja2 a template is not inspected, and how to get it is said."""
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    found = one(jinja, "p.j2", "{{ now() }}" + STATIC)
-    assert isinstance(found, NotInspected)
-    assert "pip install" in found.reason
 
 
 @pytest.mark.parametrize("text", ["a: [", "a: \x01", "[" * 1500 + "]" * 1500, "a: " + "x" * 1_000_001])
