@@ -78,7 +78,7 @@ def uses(*kinds: str, where: tuple[str, ...] = (), besides: tuple[str, ...] = ()
 
 def sighting(flow: Flow) -> Sighting:
     """A flow in words; one that nothing stands behind is only for information."""
-    site = f" given to {flow.site} (line {flow.site_row})" if flow.site else ""
+    site = f" of {flow.site} (line {flow.site_row})" if flow.site else ""
     severity: Severity | None = None if flow.costs or flow.kind in names.COSTS_BY_ITSELF else "info"
     return Sighting(
         message=f"{_LEAD.get(flow.kind, 'changing text')} {flow.label} in {_WHERE[flow.where]}{site}{_behind(flow)}",

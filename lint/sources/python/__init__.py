@@ -35,7 +35,7 @@ def read(filename: str, file: BinaryIO) -> Iterator[Document]:
         return
     try:
         text = raw.decode(tokenize.detect_encoding(io.BytesIO(raw).readline)[0])
-        yield PythonModule(filename, text, tuple(flows(follow(_parse(text)))))
+        yield PythonModule(filename, text, tuple(flows(follow(_parse(text), text))))
     except SyntaxError as error:
         yield Unreadable(filename, f"no Python: {error.msg}", Location(error.lineno or 1, error.offset or 1))
     except UnicodeDecodeError as error:

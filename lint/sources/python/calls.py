@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from lint.sources.python import formats, sites
+from lint.sources.python import formats, guesses, sites
 from lint.sources.python.call import Call, carried, origin
 from lint.sources.python.methods import method_of
 from lint.sources.python.module import Function, chain
@@ -53,7 +53,10 @@ def evaluate_call(node: ast.Call, scope: Scope, evaluate: Evaluate) -> Value:
         value = method_of(call, node.func.attr, evaluate(node.func.value, scope))
     if value is None:
         value = _helper(call)
-    return value if value is not None else Text((*carried(call), Part(DYNAMIC)))
+    if value is None:
+        guesses.handed(call)
+        value = Text((*carried(call), Part(DYNAMIC)))
+    return value
 
 
 def _with_arguments(node: ast.Call, scope: Scope, evaluate: Evaluate) -> Call:

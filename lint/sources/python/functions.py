@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from lint.sources.python import guesses
 from lint.sources.python.expressions import evaluate
 from lint.sources.python.module import Function
 from lint.sources.python.scope import MAX_DEPTH, SELF, Run, Scope, place
@@ -25,6 +26,7 @@ def start(function: Function, run: Run, owner: str | None, closures: Scope | Non
         _give_instance(scope, owner, parameters[0] if parameters else "self")
     run.entered.add(id(function))
     scope.run.execute(function.body, scope)
+    guesses.returned(function, _result(scope), scope)
 
 
 def _parameters(function: Function) -> list[str]:
@@ -80,7 +82,9 @@ def call_function(
     caller.run.entered.add(id(function))
     given = {name: scope.env[name] for name in names}
     scope.run.execute(function.body, scope)
-    return _result(scope), _changed(function, scope, given)
+    result = _result(scope)
+    guesses.returned(function, result, scope)
+    return result, _changed(function, scope, given)
 
 
 def _changed(function: Function, scope: Scope, given: Mapping[str, Value]) -> dict[str, Value]:

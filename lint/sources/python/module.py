@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -14,24 +15,31 @@ SITE_WORDS = frozenset(
 )
 """Last words of the calls that may hand over a prompt; a function without one of them is not looked into."""
 
-
+_PROMPTS = re.compile(r"prompt|instruction|system_|preamble|['\"]role['\"]|\brole=", re.IGNORECASE)
+_CHANGES = re.compile(
+    r"datetime|\btime\b|\bdate\b|arrow|pendulum|uuid|random|secrets|urandom|cwd|hostname|getpid|shuffle|sample|"
+    r"\bset\(|listdir|glob|iterdir|scandir|as_completed|subprocess|popen|presigned|signed_url|retriev|similarity|\[-"
+)
+"""Something that is certain to change has one of these in its name."""
 _LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator)
 
 
 @dataclass(slots=True)
 class Module:
-    """imports: local name to dotted name. functions: by name, methods by `Class.name`."""
+    """lines: of the source, none when nothing in it is certain to change. imports: local name to dotted name.
+    functions: by name, methods by `Class.name`. calls: last words of what each of them calls."""
 
     tree: ast.Module
+    lines: list[str] = field(default_factory=list)
     imports: dict[str, str] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
     calls: dict[str, set[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, tree: ast.Module) -> Module:
-        """Index a tree."""
-        module = cls(tree)
+    def of(cls, tree: ast.Module, text: str) -> Module:
+        """Index a tree. text: its source."""
+        module = cls(tree, text.split("\n") if _CHANGES.search(text) else [])
         for statement in tree.body:
             if isinstance(statement, Function):
                 module.functions[statement.name] = statement
@@ -90,13 +98,19 @@ class Module:
         return sorted(reaching, key=lambda name: (self._simple(name) in called, self.functions[name].lineno))
 
     def _reaching(self) -> set[str]:
-        reaching = {name for name, called in self.calls.items() if called & SITE_WORDS}
+        reaching = {name for name, called in self.calls.items() if called & SITE_WORDS or self._writes_prompts(name)}
         while True:
             simple = {self._simple(name) for name in reaching}
             more = {name for name, called in self.calls.items() if name not in reaching and called & simple}
             if not more:
                 return reaching
             reaching |= more
+
+    def _writes_prompts(self, name: str) -> bool:
+        """Whether a function's text speaks of prompts, in a module in which something changes."""
+        node = self.functions[name]
+        first = min((decorator.lineno for decorator in node.decorator_list), default=node.lineno)
+        return any(_PROMPTS.search(line) for line in self.lines[first - 1 : node.end_lineno])
 
     @staticmethod
     def _simple(name: str) -> str:

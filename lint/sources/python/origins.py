@@ -62,6 +62,11 @@ METHODS: Final[dict[str, str]] = {
     ),
 }
 
+PER_PROCESS: Final[dict[str, str]] = {
+    **dict.fromkeys(("clock", "id", "random", "sampled", "shuffled", "state"), "replica"),
+    "environment": "dynamic",
+}
+"""What becomes of kinds that are evaluated once, when a module is imported. A date stays one."""
 _SUB_DAY = re.compile(r"%-?[HIMSfsXcpTRr]")
 _DAY_METHODS = frozenset({"date", "toordinal", "isoweekday", "weekday"})
 _DAY_FIELDS = frozenset({"year", "month", "day"})

@@ -19,13 +19,15 @@ class OutOfSteps(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A prompt handed to a call site. name: of the site; arguments: what was given, by what it is."""
+    """A prompt handed to a call site. name: of the site; arguments: what was given, by what it is. guessed: it is no
+    site that we know, only something that is called or built like a prompt."""
 
     name: str
     row: int
     column: int
     arguments: dict[str, Value]
     places: dict[str, tuple[int, int]]
+    guessed: bool = False
 
 
 @dataclass(slots=True)
@@ -35,6 +37,7 @@ class Run:
     module: Module
     call: Callable[[Function, Scope, tuple[Value, ...], Mapping[str, Value]], tuple[Value, Mapping[str, Value]]]
     execute: Callable[[Iterable[ast.stmt], Scope], None]
+    evaluate: Callable[[ast.expr, Scope], Value]
     globals: dict[str, Value] = field(default_factory=dict)
     instances: dict[str, dict[str, Value]] = field(default_factory=dict)
     hits: list[Hit] = field(default_factory=list)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from lint.sources.python import guesses
 from lint.sources.python.binding import bind, element_of
 from lint.sources.python.expressions import add, evaluate
 from lint.sources.python.functions import call_function, start
@@ -15,10 +16,10 @@ from lint.sources.python.scope import MAX_DEPTH, Hit, Run, Scope
 from lint.sources.python.values import DYNAMIC, Seq, Text, Value, concat, join, param
 
 
-def follow(tree: ast.Module) -> list[Hit]:
+def follow(tree: ast.Module, text: str) -> list[Hit]:
     """Every prompt that a module hands to a call site. Raises OutOfSteps, RecursionError."""
-    module = Module.of(tree)
-    run = Run(module, call_function, execute)
+    module = Module.of(tree, text)
+    run = Run(module, call_function, execute, evaluate)
     top = Scope(run, env=run.globals, top=True)
     execute(tree.body, top)
     for name in module.roots():
@@ -55,6 +56,12 @@ def _set(target: ast.expr, value: Value, scope: Scope, node: ast.stmt) -> None:
         edit(scope.walks[target.value.id], scope, node)
     else:
         bind(target, value, scope)
+        _name_it(target, value, scope)
+
+
+def _name_it(target: ast.expr, value: Value, scope: Scope) -> None:
+    name = target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
+    guesses.named(name, value, target, scope)
 
 
 def _augment(node: ast.AugAssign, scope: Scope) -> None:
@@ -65,6 +72,7 @@ def _augment(node: ast.AugAssign, scope: Scope) -> None:
     held = evaluate(node.target, scope)
     if isinstance(node.op, ast.Add):
         bind(node.target, add(held, value), scope)
+        _name_it(node.target, add(held, value), scope)
     elif isinstance(node.op, ast.BitOr):
         bind(node.target, concat(held, value), scope)
 

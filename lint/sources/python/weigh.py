@@ -16,6 +16,10 @@ from lint.sources.python.values import DYNAMIC, NEUTRAL, PARAM, STATIC, Map, Par
 
 _ORDERED: Final = frozenset({"unordered", "shuffled", "sampled", "json_order"})
 _LISTS: Final = frozenset({"window", "edited"})
+_CERTAIN: Final = frozenset(
+    """clock date id random sampled shuffled unordered replica state counter signed docs window edited""".split()
+)
+"""Kinds that change for sure, whatever the value is used for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ def _prompt(hit: Hit) -> list[Flow]:
     found: list[Flow] = []
     for index, section in enumerate(sections):
         for at, part in enumerate(section.parts):
-            if part.kind in (STATIC, DYNAMIC) or not part.row:
+            if part.kind in (STATIC, DYNAMIC) or not part.row or (hit.guessed and part.kind not in _CERTAIN):
                 continue
             behind = (
                 [section.parts[at + 1 :]]
@@ -53,7 +57,10 @@ def _prompt(hit: Hit) -> list[Flow]:
             )
             chars, unknown = _static([part for parts in behind for part in parts])
             history = section.where != "last" and any(later.where == "history" for later in sections[index + 1 :])
-            flow = _judge(part, section.where, chars // CHARS_PER_TOKEN, unknown, history)
+            tokens = chars // CHARS_PER_TOKEN
+            if hit.guessed and not (tokens >= PAGE_TOKENS or history or part.kind in _ORDERED | _LISTS):
+                continue
+            flow = _judge(part, section.where, tokens, unknown, history)
             if flow is not None:
                 kind, more = flow
                 found.append(
@@ -65,7 +72,7 @@ def _prompt(hit: Hit) -> list[Flow]:
                         hit.name,
                         hit.row,
                         section.where,
-                        chars // CHARS_PER_TOKEN,
+                        tokens,
                         more,
                     )
                 )
