@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import BinaryIO
 
 from jinja2 import Environment, TemplateSyntaxError, nodes
@@ -24,6 +25,8 @@ MAX_BYTES = 1_000_000
 MAX_PIECES = 64
 _CLOCKS = frozenset({"now", "utcnow", "strftime_now", "time"})
 _SUB_DAY = re.compile(r"%-?[HIMSfsXcpTRr]")
+_PROMPT = re.compile(r"prompt|instruction|system")
+_MARKUP = re.compile(r"<(?:!doctype|html|head|body|div|script|table)\b", re.IGNORECASE)
 
 
 class JinjaTemplate(FlowDocument):
@@ -46,6 +49,8 @@ def _document(filename: str, raw: bytes) -> Document:
         tree = environment.parse(text)
         if chat_template.is_chat_template(filename, tree):
             return chat_template.judged(filename, text, text)
+        if not _is_prompt(filename, text):
+            return NotInspected(filename, "a template of something else than a prompt")
         return JinjaTemplate(filename, text, flows_of(list(_Walk(text).pieces(tree))))
     except UnicodeDecodeError as error:
         return Unreadable(
@@ -55,6 +60,15 @@ def _document(filename: str, raw: bytes) -> Document:
         return Unreadable(filename, f"no Jinja template: {error.message}", Location(error.lineno, 1))
     except RecursionError:
         return NotInspected(filename, "nested too deeply to follow")
+
+
+def _is_prompt(filename: str, text: str) -> bool:
+    """Whether a template may be one of prompts: not when it makes HTML, or has another kind of file in its name."""
+    path = PurePath(filename.lower())
+    if _PROMPT.search("/".join(path.parts[-3:])):
+        return True
+    kinds = path.suffixes[:-1]
+    return not _MARKUP.search(text) and (not kinds or kinds[-1] in (".txt", ".prompt"))
 
 
 class _Walk:

@@ -10,6 +10,7 @@ from lint.sources.python.origins import narrow
 from lint.sources.python.scope import Scope, place
 from lint.sources.python.values import (
     ENVIRONMENT,
+    ORDER,
     UNKNOWN,
     Map,
     Part,
@@ -21,7 +22,11 @@ from lint.sources.python.values import (
     parts_of,
     retag,
     volatile,
+    without,
 )
+
+NO_MEMBER = ORDER | {"json_order"}
+"""What a field of a value does not have from it."""
 
 
 def part_at(kind: str, node: ast.expr) -> Part:
@@ -47,18 +52,19 @@ def member(value: Value, key: str, node: ast.expr) -> Value:
     if found is not None:
         row, column = place(node)
         return Text((replace(found, label=f"{found.label}.{key}", row=row, column=column),))
-    return retag(Text(volatile(value)) if volatile(value) else UNKNOWN, narrow(key, None))
+    kept = volatile(without(value, NO_MEMBER))
+    return retag(Text(kept) if kept else UNKNOWN, narrow(key, None))
 
 
 def element_of(value: Value) -> Value:
     """What a loop variable over this value stands for."""
     if isinstance(value, Seq):
-        marks = Text(tuple(mark for mark in value.marks if mark.kind != "window"))
-        return value.items[0] if len(value.items) == 1 and not value.marks else concat(marks, *value.items)
+        marks = Text(tuple(mark for mark in value.marks if mark.kind == "sampled"))
+        return value.items[0] if len(value.items) == 1 and not marks.parts else concat(marks, *value.items)
     found = param(value)
     if found is not None:
         return Text((replace(found, label=f"{found.label}[]"),))
-    return value if isinstance(value, Text) else concat(value)
+    return without(value if isinstance(value, Text) else concat(value), ORDER)
 
 
 def bind(target: ast.expr, value: Value, scope: Scope) -> None:

@@ -20,6 +20,7 @@ from lint.sources.python.values import (
     Map,
     Part,
     Seq,
+    Spread,
     Text,
     Value,
     concat,
@@ -37,7 +38,9 @@ _GENERATORS = frozenset({"random.Random", "numpy.random.default_rng", "random.Sy
 _SAME = frozenset(
     "list tuple iter reversed enumerate str next deepcopy copy dedent cast escape repr format int round".split()
 )
-_LOADS = frozenset({"json.load", "yaml.safe_load", "json.loads", "yaml.load", "tomllib.load"})
+_MEASURES = frozenset("len sum min max any all bool hash id isinstance issubclass hasattr type".split())
+_PASSES = frozenset("map filter zip chain islice from_iterable fromkeys".split())
+_LOADS = frozenset({"open", "json.load", "yaml.safe_load", "json.loads", "yaml.load", "tomllib.load"})
 
 
 def evaluate_call(node: ast.Call, scope: Scope, evaluate: Evaluate) -> Value:
@@ -145,7 +148,6 @@ def _known_name(call: Call) -> Value | None:
     name = call.scope.resolve(call.node.func)
     if not name:
         return None
-    last = name.rpartition(".")[2]
     kind = of_call(name)
     if kind is not None:
         return origin(call, name, kind)
@@ -153,19 +155,35 @@ def _known_name(call: Call) -> Value | None:
         return without(call.first(), ORDER)
     if name == "json.dumps":
         return _dumps(call)
-    if name in _LOADS or name == "open":
-        return FILE if not volatile(call.first()) else call.first()
+    if name in _LOADS:
+        return FILE
+    if name in _MEASURES:
+        return UNKNOWN
     if name in _GENERATORS:
         return UNKNOWN if call.everything else Text((Part(DYNAMIC, label="generator"),))
+    return _collection(call, name)
+
+
+def _collection(call: Call, name: str) -> Value | None:
+    """Calls that make a list or mapping of their arguments, or give one of them back."""
+    last = name.rpartition(".")[2]
     if name == "dict":
         return _mapping(call)
     if name == "collections.deque" and ("maxlen" in call.named or len(call.positional) > 1):
         return Seq(items_of(call.first()), (call.part("window"),))
     if last == "trim_messages":
         return marked(Seq(items_of(call.first())), call.part("window"))
+    if last in _PASSES and call.positional:
+        return _passed(call)
     if last in _SAME and call.positional:
         return call.positional[-1] if last == "cast" else call.first()
     return None
+
+
+def _passed(call: Call) -> Value:
+    """What goes through the items of lists: their order stays."""
+    marks = tuple(mark for value in call.everything for mark in parts_of(value) if mark.kind in ORDER)
+    return Seq((Spread(concat(*(without(value, ORDER) for value in call.everything))),), marks)
 
 
 def _mapping(call: Call) -> Value:
@@ -200,7 +218,13 @@ def _helper(call: Call) -> Value | None:
         value, changed = call.scope.run.call(function, call.scope, (*own, *call.positional), call.named)
         _write_back(call, function, changed, len(own))
         return value
-    name = call.node.func.id if isinstance(call.node.func, ast.Name) else ""
-    if name in call.scope.run.module.classes and call.named:
-        return Map(tuple(call.named.items()))
+    if _is_class(chain(call.node.func)) and (call.named or call.positional):
+        guesses.handed(call)
+        return Map((*((f"#{at}", value) for at, value in enumerate(call.positional)), *call.named.items()))
     return None
+
+
+def _is_class(name: str) -> bool:
+    """Whether a callee is called as classes are: what it makes has fields, and is no text."""
+    last = name.rpartition(".")[2].lstrip("_")
+    return last[:1].isupper() and not last.isupper()

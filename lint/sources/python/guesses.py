@@ -1,8 +1,8 @@
-"""Prompts that no known call site gets: named as prompts, written as messages, or returned by what is called a prompt.
+"""Prompts that no known call site gets: named as prompts, written as messages, or returned by what is called one.
 
-Most code hands its prompt to a wrapper of its own, in another module. Then the value itself has to say what it is. Less
-is known about where it ends up, so only text that is certain to change counts here, and only static text that stands
-behind it in the same value (`Hit.guessed`, see weigh).
+Most code hands its prompt to a wrapper of its own, in another module. Then the value itself has to say what it is.
+Less is known about where it ends up, so only text that is certain to change counts here, and only static text that
+stands behind it in the same value (`Hit.guessed`, see weigh).
 """
 
 from __future__ import annotations

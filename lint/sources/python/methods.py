@@ -64,6 +64,10 @@ def _method_source(call: Call, method: str, receiver: Value) -> Value | None:
         return FILE
     if method in ("invoke", "ainvoke", "search", "query") and "retriev" in chain(call.node.func):
         return Text((call.part("docs"),))
+    if method == "open":
+        return FILE
+    if isinstance(receiver, Map):
+        return None
     own = volatile(receiver)
     return Text((*own, *carried(call))) if own else None
 

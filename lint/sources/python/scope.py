@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lint.sources.python.module import Function, Module
-from lint.sources.python.values import DYNAMIC, Part, Text, Value
+from lint.sources.python.values import DYNAMIC, Part, Seq, Text, Value, parts_of
 
 MAX_STEPS = 100_000
 MAX_DEPTH = 6
@@ -54,13 +54,16 @@ class Run:
 @dataclass(slots=True)
 class Scope:
     """One function being followed. env: names, and dotted names of attributes, to values; walks: loop variable to the
-    list it walks over; seeded: the random module has a fixed seed."""
+    list it walks over; aged: those of them that a loop tells old from new; orders: what leaves the order of the loops
+    around open; seeded: the random module has a fixed seed."""
 
     run: Run
     env: dict[str, Value] = field(default_factory=dict)
     owner: str | None = None
     active: tuple[int, ...] = ()
     walks: dict[str, str] = field(default_factory=dict)
+    aged: set[str] = field(default_factory=set)
+    orders: tuple[Part, ...] = ()
     closures: dict[str, Function] = field(default_factory=dict)
     returned: list[Value] = field(default_factory=list)
     seeded: bool = False
@@ -86,6 +89,13 @@ class Scope:
             owner = self.owner if node.value.id in ("self", "cls") or node.value.id == self.me() else node.value.id
             return functions.get(f"{owner}.{node.attr}")
         return None
+
+    def collected(self, held: Value) -> Value:
+        """What a loop collected, in the order of the loop."""
+        new = tuple(part for part in self.orders if part not in parts_of(held))
+        if not new:
+            return held
+        return Seq(held.items, (*held.marks, *new)) if isinstance(held, Seq) else Text((*new, *parts_of(held)))
 
     def me(self) -> str | None:
         """What this method calls its own object."""

@@ -11,9 +11,10 @@ from lint.sources.python.binding import bind, element_of
 from lint.sources.python.expressions import add, evaluate
 from lint.sources.python.functions import call_function, start
 from lint.sources.python.module import Module
-from lint.sources.python.mutations import changes, delete, edit, key_of, set_item, shuffle
+from lint.sources.python.mutations import changes, delete, edit_walked, key_of, set_item, shuffle
 from lint.sources.python.scope import MAX_DEPTH, Hit, Run, Scope
-from lint.sources.python.values import DYNAMIC, Seq, Text, Value, concat, join, param
+from lint.sources.python.shapes import by_age
+from lint.sources.python.values import DYNAMIC, ORDER, Seq, Text, Value, concat, join, param, parts_of
 
 
 def follow(tree: ast.Module, text: str) -> list[Hit]:
@@ -53,7 +54,7 @@ def _set(target: ast.expr, value: Value, scope: Scope, node: ast.stmt) -> None:
     if isinstance(target, ast.Subscript):
         set_item(target, value, scope, node)
     elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in scope.walks:
-        edit(scope.walks[target.value.id], scope, node)
+        edit_walked(target.value.id, target, value, scope, node)
     else:
         bind(target, value, scope)
         _name_it(target, value, scope)
@@ -71,8 +72,9 @@ def _augment(node: ast.AugAssign, scope: Scope) -> None:
         return
     held = evaluate(node.target, scope)
     if isinstance(node.op, ast.Add):
-        bind(node.target, add(held, value), scope)
-        _name_it(node.target, add(held, value), scope)
+        total = scope.collected(add(held, value))
+        bind(node.target, total, scope)
+        _name_it(node.target, total, scope)
     elif isinstance(node.op, ast.BitOr):
         bind(node.target, concat(held, value), scope)
 
@@ -80,7 +82,7 @@ def _augment(node: ast.AugAssign, scope: Scope) -> None:
 def _expression(node: ast.Expr, scope: Scope) -> None:
     call = node.value.value if isinstance(node.value, ast.Await) else node.value
     if isinstance(call, ast.Yield) and call.value is not None:
-        scope.returned.append(Seq((evaluate(call.value, scope),)))
+        scope.returned.append(scope.collected(Seq((evaluate(call.value, scope),))))
     elif isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and changes(call, call.func, scope):
         return
     elif isinstance(call, ast.Call) and call.args and scope.resolve(call.func) == "random.shuffle":
@@ -120,7 +122,11 @@ def _loop(node: ast.For | ast.AsyncFor, scope: Scope) -> None:
     bind(node.target, element_of(walked), scope)
     if over and target:
         scope.walks[target] = over
+        if by_age(node):
+            scope.aged.add(target)
+    outer, scope.orders = scope.orders, (*scope.orders, *(part for part in parts_of(walked) if part.kind in ORDER))
     execute(node.body, scope)
+    scope.orders = outer
     execute(node.orelse, scope)
     if target:
         scope.walks.pop(target, None)

@@ -6,6 +6,7 @@ last user turn, because nothing that could have been cached stands behind it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +18,7 @@ from lint.sources.python.values import DYNAMIC, NEUTRAL, PARAM, STATIC, Map, Par
 _ORDERED: Final = frozenset({"unordered", "shuffled", "sampled", "json_order"})
 _LISTS: Final = frozenset({"window", "edited"})
 _CERTAIN: Final = frozenset(
-    """clock date id random sampled shuffled unordered replica state counter signed docs window edited""".split()
+    """clock date id random sampled shuffled unordered replica state counter signed docs window""".split()
 )
 """Kinds that change for sure, whatever the value is used for."""
 
@@ -40,60 +41,75 @@ def flows(hits: list[Hit]) -> list[Flow]:
     return sorted(best.values(), key=lambda flow: (flow.row, flow.column, flow.kind))
 
 
-def _prompt(hit: Hit) -> list[Flow]:
-    sections = _sections(hit.arguments)
-    found: list[Flow] = []
-    for index, section in enumerate(sections):
-        for at, part in enumerate(section.parts):
-            if part.kind in (STATIC, DYNAMIC) or not part.row or (hit.guessed and part.kind not in _CERTAIN):
-                continue
-            behind = (
-                [section.parts[at + 1 :]]
-                if section.where == "last"
-                else [
-                    section.parts[at + 1 :],
-                    *(later.parts for later in sections[index + 1 :]),
-                ]
-            )
-            chars, unknown = _static([part for parts in behind for part in parts])
-            history = section.where != "last" and any(later.where == "history" for later in sections[index + 1 :])
-            tokens = chars // CHARS_PER_TOKEN
-            if hit.guessed and not (tokens >= PAGE_TOKENS or history or part.kind in _ORDERED | _LISTS):
-                continue
-            flow = _judge(part, section.where, tokens, unknown, history)
-            if flow is not None:
-                kind, more = flow
-                found.append(
-                    Flow(
-                        kind,
-                        part.label,
-                        part.row,
-                        part.column,
-                        hit.name,
-                        hit.row,
-                        section.where,
-                        tokens,
-                        more,
-                    )
-                )
-    return found
+@dataclass(frozen=True, slots=True)
+class _Stand:
+    """Where a part stands. tokens, unknown: of static text behind it that it could cost; history: the conversation
+    stands behind it; first: nothing that varies stands before it in the same text."""
+
+    part: Part
+    where: str
+    tokens: int
+    unknown: bool
+    history: bool
+    first: bool
 
 
-def _static(parts: list[Part]) -> tuple[int, bool]:
-    static = [part for part in parts if part.kind == STATIC]
-    return sum(part.chars for part in static), any(part.open for part in static)
+def _prompt(hit: Hit) -> Iterator[Flow]:
+    for stand in _stands(_sections(hit.arguments)):
+        part = stand.part
+        if part.kind in (STATIC, DYNAMIC) or not part.row or (hit.guessed and not _certain(stand)):
+            continue
+        judged = _judge(stand)
+        if judged is not None:
+            kind, more = judged
+            yield Flow(kind, part.label, part.row, part.column, hit.name, hit.row, stand.where, stand.tokens, more)
 
 
-def _judge(part: Part, where: str, tokens: int, unknown: bool, history: bool) -> tuple[str, bool] | None:
+def _stands(sections: list[_Section]) -> Iterator[_Stand]:
+    chars, unknown, history = 0, False, False
+    for section in reversed(sections):
+        alone = section.where == "last"
+        own, open_ = (0, False) if alone else (chars, unknown)
+        varies = _first_varying(section)
+        for at in range(len(section.parts) - 1, -1, -1):
+            part = section.parts[at]
+            yield _Stand(part, section.where, own // CHARS_PER_TOKEN, open_, history and not alone, at <= varies)
+            if part.kind == STATIC:
+                own, open_ = own + part.chars, open_ or part.open
+        chars, unknown = (chars + own, unknown or open_) if alone else (own, open_)
+        history = history or section.where == "history"
+
+
+def _first_varying(section: _Section) -> int:
+    """The index of the first part that is another one in each request."""
+    for at, part in enumerate(section.parts):
+        if part.kind == PARAM and _of_name(part.label) != "neutral":
+            return at
+        if section.where == "last" and part.kind != STATIC and (part.kind != PARAM or part.label):
+            return at
+    return len(section.parts)
+
+
+def _certain(stand: _Stand) -> bool:
+    """Whether a part of a prompt that was only guessed changes for sure, and costs something there."""
+    if stand.part.kind not in _CERTAIN or stand.where == "turn":
+        return False
+    return stand.tokens >= PAGE_TOKENS or stand.history or stand.part.kind in _ORDERED
+
+
+def _judge(stand: _Stand) -> tuple[str, bool] | None:
     """The kind of a part and whether unknown amounts stand behind it; None when it does no harm there."""
+    part, where, tokens, unknown = stand.part, stand.where, stand.tokens, stand.unknown
     kind = part.kind if part.kind != PARAM else _of_name(part.label)
     if kind in _LISTS:
-        return (kind, True) if where in ("history", "system") else None
+        return (kind, True) if where == "history" else None
     if kind == "neutral" or kind in NEUTRAL:
         return None
     if kind == "signed":
-        return kind, unknown or history
+        return kind, unknown or stand.history
     if where in ("last", "prompt", "history"):
+        if not stand.first:
+            return None
         enough = tokens >= (TEXT_TOKENS if where == "last" or part.kind == PARAM else PAGE_TOKENS) or (
             unknown and where != "history"
         )
@@ -102,7 +118,7 @@ def _judge(part: Part, where: str, tokens: int, unknown: bool, history: bool) ->
         return None
     if part.kind == PARAM or kind == "docs":
         return (kind, unknown) if tokens >= TEXT_TOKENS or unknown else None
-    return kind, unknown or history or where == "tools" or kind in _ORDERED
+    return kind, unknown or stand.history or where == "tools" or kind in _ORDERED
 
 
 def _of_name(label: str) -> str:
@@ -177,10 +193,17 @@ def _scope(hit: Hit) -> list[Flow]:
     found: list[Flow] = []
     for key, kind in (("model", "model"), ("response_format", "format"), ("tool_choice", "choice")):
         value = hit.arguments.get(key)
-        if value is not None and key in hit.places and _varies(value, key):
+        if value is not None and key in hit.places and _varies(value, key) and not _forced(hit, key):
             row, column = hit.places[key]
             found.append(Flow(kind, key, row, column, hit.name, hit.row, "scope", 0, True))
     return found
+
+
+def _forced(hit: Hit, key: str) -> bool:
+    """A tool choice of the only tool there is."""
+    tools = hit.arguments.get("tools")
+    items = tools.items if isinstance(tools, Seq) else ()
+    return key == "tool_choice" and len(items) == 1 and isinstance(items[0], Map)
 
 
 def _varies(value: Value, key: str) -> bool:
@@ -188,4 +211,4 @@ def _varies(value: Value, key: str) -> bool:
     if any(part.kind == "environment" or part.kind in ("sampled", "random") for part in parts):
         return True
     structured = key != "response_format" or isinstance(value, Map)
-    return key != "model" and structured and any(part.kind == PARAM for part in parts)
+    return key != "model" and structured and any(part.kind == PARAM and part.label != key for part in parts)
