@@ -220,7 +220,8 @@ def _helper(call: Call) -> Value | None:
         return value
     if _is_class(chain(call.node.func)) and (call.named or call.positional):
         guesses.handed(call)
-        return Map((*((f"#{at}", value) for at, value in enumerate(call.positional)), *call.named.items()))
+        fields = (*((f"#{at}", value) for at, value in enumerate(call.positional)), *call.named.items())
+        return Map(fields, made=True)
     return None
 
 

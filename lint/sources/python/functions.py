@@ -9,7 +9,10 @@ from lint.sources.python import guesses
 from lint.sources.python.expressions import evaluate
 from lint.sources.python.module import Function
 from lint.sources.python.scope import MAX_DEPTH, SELF, Run, Scope, place
-from lint.sources.python.values import PARAM, UNKNOWN, Map, Part, Seq, Text, Value, join, parts_of
+from lint.sources.python.values import DYNAMIC, PARAM, UNKNOWN, Map, Part, Seq, Text, Value, join, parts_of, retag
+
+_CONFIGURED = {"state": DYNAMIC}
+"""A folder that an object was made in is its own for good."""
 
 
 def start(function: Function, run: Run, owner: str | None, closures: Scope | None = None) -> None:
@@ -58,7 +61,7 @@ def _instance(run: Run, owner: str) -> Mapping[str, Value]:
         me = f"{names[0]}." if names else "self."
         fields.update({key.removeprefix(me): value for key, value in scope.env.items() if key.startswith(me)})
     for key, value in fields.items():
-        fields[key] = value if parts_of(value) else UNKNOWN
+        fields[key] = retag(value, _CONFIGURED) if parts_of(value) else UNKNOWN
     return fields
 
 

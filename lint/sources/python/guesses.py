@@ -26,6 +26,11 @@ _GENERATES: Final = frozenset(
     """generate async_generate agenerate predict apredict complete acomplete chat achat ask aask invoke ainvoke
     kickoff send_message generate_text generate_content run_sync""".split()
 )
+_MODEL: Final = frozenset(
+    """chat completion completions complete acomplete generate agenerate invoke ainvoke llm ask aask model call acall
+    predict respond response responses create send stream astream prompt query gpt claude""".split()
+)
+"""Words in the names of calls that send messages to a model."""
 _KEEPS: Final = frozenset(
     """append extend insert add update dumps dump print len debug info warning error log exception isinstance
     count_tokens token_counter put write setdefault""".split()
@@ -73,7 +78,7 @@ def handed(call: Call) -> None:
     for key, value in call.named.items():
         named(key, value, call.node, call.scope)
     messages = next((value for value in call.everything if looks_like_messages(value)), None)
-    if messages is not None:
+    if messages is not None and _MODEL & set(names.words(last)):
         _note(
             name,
             {"messages": messages, **{k: v for k, v in call.named.items() if k == "tools"}},

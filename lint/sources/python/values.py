@@ -53,9 +53,11 @@ class Seq:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A mapping or a message object; entries keep their order, the last of equal keys wins."""
+    """A mapping or an object; entries keep their order, the last of equal keys wins. made: by a class of which
+    nothing more is known."""
 
     entries: tuple[tuple[str, Value], ...] = ()
+    made: bool = False
 
     def get(self, key: str) -> Value | None:
         """The value at a key, or None."""

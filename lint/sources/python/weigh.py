@@ -156,7 +156,9 @@ def _messages(value: Value, key: str) -> list[_Section]:
     for index, item in enumerate(value.items):
         if isinstance(item, Map):
             role = _role(item)
+            copied = not role and item.get("role") is not None
             where = "system" if role in ("system", "developer") else "last" if index >= last else "turn"
+            where = "history" if copied else where
             sections.append(_Section(where, _content(item)))
         else:
             sections.append(_Section("history" if _is_history(item) else "last", parts_of(item)))
@@ -210,5 +212,5 @@ def _varies(value: Value, key: str) -> bool:
     parts = parts_of(value)
     if any(part.kind == "environment" or part.kind in ("sampled", "random") for part in parts):
         return True
-    structured = key != "response_format" or isinstance(value, Map)
+    structured = key != "response_format" or (isinstance(value, Map) and not value.made)
     return key != "model" and structured and any(part.kind == PARAM and part.label != key for part in parts)
