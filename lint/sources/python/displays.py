@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from lint.sources.python import formats, guesses
 from lint.sources.python.binding import bind, element_of, part_at
@@ -59,7 +58,7 @@ def comprehension(node: ast.ListComp | ast.GeneratorExp | ast.SetComp, scope: Sc
 
 
 def _bind_generators(generators: list[ast.comprehension], scope: Scope) -> Scope:
-    inner = replace(scope, env=dict(scope.env), walks=dict(scope.walks))
+    inner = scope.branch()
     for index, generator in enumerate(generators):
         walked = scope.run.evaluate(generator.iter, inner)
         bind(generator.target, element_of(walked), inner)

@@ -90,6 +90,22 @@ class Scope:
             return functions.get(f"{owner}.{node.attr}")
         return None
 
+    def branch(self) -> Scope:
+        """The same place, with names of its own."""
+        return Scope(
+            self.run,
+            dict(self.env),
+            self.owner,
+            self.active,
+            dict(self.walks),
+            self.aged,
+            self.orders,
+            self.closures,
+            self.returned,
+            self.seeded,
+            self.top,
+        )
+
     def collected(self, held: Value) -> Value:
         """What a loop collected, in the order of the loop."""
         new = tuple(part for part in self.orders if part not in parts_of(held))

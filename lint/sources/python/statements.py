@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from lint.sources.python import guesses
 from lint.sources.python.binding import bind, element_of
@@ -105,7 +104,7 @@ def _both(bodies: Iterable[list[ast.stmt]], scope: Scope) -> None:
     before = dict(scope.env)
     after: list[dict[str, Value]] = []
     for body in bodies:
-        inner = replace(scope, env=dict(before), walks=dict(scope.walks))
+        inner = scope.branch()
         execute(body, inner)
         scope.seeded = scope.seeded or inner.seeded
         after.append(inner.env)
