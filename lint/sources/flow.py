@@ -18,6 +18,9 @@ PAGE_TOKENS: Final = 16
 TEXT_TOKENS: Final = 64
 """What must stand behind a variable, which may well be the same for long, before it is worth a word."""
 
+VARIABLE_TOKENS: Final = 256
+"""Before it is a warning, when not even a name says that it varies."""
+
 _WHERE: Final = {
     "tools": "the tools",
     "system": "the system text",
@@ -80,6 +83,10 @@ def sighting(flow: Flow) -> Sighting:
     """A flow in words; one that nothing stands behind is only for information."""
     site = f" of {flow.site} (line {flow.site_row})" if flow.site else ""
     severity: Severity | None = None if flow.costs or flow.kind in names.COSTS_BY_ITSELF else "info"
+    if flow.kind == "variable" and not flow.more and flow.tokens < VARIABLE_TOKENS:
+        severity = "info"
+    if flow.kind == "mapping":
+        severity = "warning"
     return Sighting(
         message=f"{_LEAD.get(flow.kind, 'changing text')} {flow.label} in {_WHERE[flow.where]}{site}{_behind(flow)}",
         severity=severity,
@@ -96,6 +103,7 @@ _LEAD: Final = {
     "sampled": "random choice",
     "shuffled": "shuffled order",
     "unordered": "unordered iteration",
+    "mapping": "mapping in the order its caller gives it:",
     "replica": "text of one process or host",
     "state": "state of the machine",
     "counter": "counter",

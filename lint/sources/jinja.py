@@ -25,6 +25,7 @@ MAX_BYTES = 1_000_000
 MAX_PIECES = 64
 _CLOCKS = frozenset({"now", "utcnow", "strftime_now", "time"})
 _SUB_DAY = re.compile(r"%-?[HIMSfsXcpTRr]")
+_VIEWS = frozenset({"items", "keys", "values"})
 _PROMPT = re.compile(r"prompt|instruction|system")
 _MARKUP = re.compile(r"<(?:!doctype|html|head|body|div|script|table)\b", re.IGNORECASE)
 
@@ -102,11 +103,20 @@ class _Walk:
 
     def _loop(self, node: nodes.For) -> Iterator[Piece]:
         yield from (piece for piece in self.expression(node.iter) if piece.kind not in ("", "variable"))
-        items = self._kept(node.iter)
+        mapping = list(self._unordered(node.iter))
+        yield from mapping
+        items = (Piece(),) if mapping else self._kept(node.iter)
         for target in node.target.find_all(nodes.Name) if not isinstance(node.target, nodes.Name) else [node.target]:
             self._names[target.name] = items
         for inner in node.body:
             yield from self.pieces(inner)
+
+    def _unordered(self, walked: nodes.Node) -> Iterator[Piece]:
+        """A mapping that is walked as it is."""
+        callee = walked.node if isinstance(walked, nodes.Call) else None
+        if isinstance(callee, nodes.Getattr) and callee.attr in _VIEWS and isinstance(callee.node, nodes.Name):
+            label = f"{callee.node.name}.{callee.attr}()"
+            yield self._piece("mapping", label, callee.node.name, walked)
 
     def expression(self, node: nodes.Node) -> Iterator[Piece]:
         """The changing parts of an expression."""

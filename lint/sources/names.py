@@ -56,10 +56,10 @@ def classify(label: str) -> str | None:
     for kind, vocabulary in _WORDS:
         if any(word in vocabulary for word in found):
             return kind
-    return "user" if found[-1] in ("name", "email", "phone") and "." in label else None
+    return "user" if found[-1] in ("email", "phone") else None
 
 
 COSTS_BY_ITSELF: Final = frozenset(
-    "random sampled shuffled unordered json_order window edited signed model format choice".split()
+    "random sampled shuffled unordered mapping json_order window edited signed model format choice".split()
 )
 """Kinds of change that lose their own text, not only what stands behind them."""

@@ -155,6 +155,9 @@ def add(*values: Value) -> Value:
 
 def _either(node: ast.IfExp, scope: Scope) -> Value:
     evaluate(node.test, scope)
+    decided = scope.decides(node.test)
+    if decided is not None:
+        return evaluate(node.body if decided else node.orelse, scope)
     return join(evaluate(node.body, scope), evaluate(node.orelse, scope))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from lint.sources.python import guesses
 from lint.sources.python.expressions import evaluate
+from lint.sources.python.formats import known
 from lint.sources.python.module import Function
 from lint.sources.python.scope import MAX_DEPTH, SELF, Run, Scope, place
 from lint.sources.python.values import DYNAMIC, PARAM, UNKNOWN, Map, Part, Seq, Text, Value, join, parts_of, retag
@@ -77,7 +78,14 @@ def call_function(
     scope.closures.update(caller.closures)
     names = _parameters(function)
     scope.env.update(dict.fromkeys(names, UNKNOWN))
-    scope.env.update(_defaults(function, scope))
+    defaults = _defaults(function, scope)
+    given_names = {*names[: len(positional)], *named}
+    scope.fixed = {
+        name: known(value) == "True"
+        for name, value in defaults.items()
+        if name not in given_names and known(value) in ("True", "False")
+    }
+    scope.env.update(defaults)
     scope.env.update(zip(names, positional, strict=False))
     scope.env.update({name: value for name, value in named.items() if name in names})
     if positional and positional[0] is SELF and names:

@@ -55,7 +55,8 @@ class Run:
 class Scope:
     """One function being followed. env: names, and dotted names of attributes, to values; walks: loop variable to the
     list it walks over; aged: those of them that a loop tells old from new; orders: what leaves the order of the loops
-    around open; seeded: the random module has a fixed seed."""
+    around open; fixed: parameters that are left at a true or false default; seeded: the random module has a fixed
+    seed."""
 
     run: Run
     env: dict[str, Value] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class Scope:
     walks: dict[str, str] = field(default_factory=dict)
     aged: set[str] = field(default_factory=set)
     orders: tuple[Part, ...] = ()
+    fixed: Mapping[str, bool] = field(default_factory=dict)
     closures: dict[str, Function] = field(default_factory=dict)
     returned: list[Value] = field(default_factory=list)
     seeded: bool = False
@@ -90,6 +92,13 @@ class Scope:
             return functions.get(f"{owner}.{node.attr}")
         return None
 
+    def decides(self, test: ast.expr) -> bool | None:
+        """What a condition is, when it is a parameter that is left at its default."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self.decides(test.operand)
+            return None if inner is None else not inner
+        return self.fixed.get(test.id) if isinstance(test, ast.Name) else None
+
     def branch(self) -> Scope:
         """The same place, with names of its own."""
         return Scope(
@@ -100,6 +109,7 @@ class Scope:
             dict(self.walks),
             self.aged,
             self.orders,
+            self.fixed,
             self.closures,
             self.returned,
             self.seeded,

@@ -97,7 +97,11 @@ def _return(node: ast.Return, scope: Scope) -> None:
 
 def _branch(node: ast.If, scope: Scope) -> None:
     evaluate(node.test, scope)
-    _both((node.body, node.orelse), scope)
+    decided = scope.decides(node.test)
+    if decided is None:
+        _both((node.body, node.orelse), scope)
+    else:
+        execute(node.body if decided else node.orelse, scope)
 
 
 def _both(bodies: Iterable[list[ast.stmt]], scope: Scope) -> None:

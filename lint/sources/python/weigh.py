@@ -103,7 +103,7 @@ def _judge(stand: _Stand) -> tuple[str, bool] | None:
     kind = part.kind if part.kind != PARAM else _of_name(part.label)
     if kind in _LISTS:
         return (kind, True) if where == "history" else None
-    if kind == "neutral" or kind in NEUTRAL:
+    if kind == "neutral" or kind in NEUTRAL or (kind == "json_order" and "[]" in part.label):
         return None
     if kind == "signed":
         return kind, unknown or stand.history
@@ -171,7 +171,11 @@ def _is_history(item: Value) -> bool:
 
 def _content(message: Map) -> tuple[Part, ...]:
     return tuple(
-        part for key, value in message.entries if key not in ("role", "name", "type") for part in parts_of(value)
+        part
+        for key, value in message.entries
+        if key not in ("role", "name", "type")
+        for part in parts_of(value)
+        if part.kind not in _LISTS
     )
 
 
