@@ -37,7 +37,8 @@ class Flow:
     """Something that changes where a prompt should not.
 
     kind: clock, date, id, random, sampled, shuffled, unordered, replica, state, counter, docs, signed (see
-    python.origins), user, variable, window, edited, json_order, model, format, choice. label: the name of its source.
+    python.origins), user, variable, window, edited, moving, json_order, json_format, address, image, mapping, model,
+    format, choice, cache_key, bypass, no_breakpoint, breakpoint_limit. label: the name of its source.
     row, column: of the source, from 1. site, site_row: the call that the prompt is handed to, "" and 0 in templates.
     where: tools, system, turn, last, prompt, history or scope. tokens: of static text known to stand behind it
     (4 characters each); more: unknown amounts too (a file, the conversation).
@@ -109,6 +110,14 @@ _LEAD: Final = {
     "counter": "counter",
     "docs": "retrieved text",
     "signed": "signed URL",
+    "address": "address of an object without a text of its own:",
+    "image": "image that is another one each time:",
+    "json_format": "argument that spells the same JSON otherwise:",
+    "moving": "message inserted at a place that moves:",
+    "cache_key": "cache key of one request alone:",
+    "bypass": "setting with which the prompt is computed again:",
+    "breakpoint_limit": "too many cache breakpoints:",
+    "no_breakpoint": "no cache breakpoint:",
     "user": "user text",
     "variable": "variable",
     "window": "history cut from the front",
@@ -121,7 +130,7 @@ _LEAD: Final = {
 
 
 def _behind(flow: Flow) -> str:
-    if flow.where == "scope" or flow.kind in ("window", "edited"):
+    if flow.where == "scope" or flow.kind in ("window", "edited", "moving"):
         return ""
     if not flow.tokens:
         return ", ahead of text of unknown length" if flow.more else ", with no static text behind it"

@@ -60,6 +60,7 @@ def classify(label: str) -> str | None:
 
 
 COSTS_BY_ITSELF: Final = frozenset(
-    "random sampled shuffled unordered mapping json_order window edited signed model format choice".split()
+    """random sampled shuffled unordered mapping json_order json_format address window edited moving signed model
+    format choice cache_key bypass no_breakpoint breakpoint_limit""".split()
 )
 """Kinds of change that lose their own text, not only what stands behind them."""

@@ -35,6 +35,21 @@ def part_at(kind: str, node: ast.expr) -> Part:
     return Part(kind, formats.shown(node), row, column)
 
 
+INSTANCE = "instance"
+
+
+def instance(name: str) -> tuple[str, Value]:
+    """The entry that marks an object, or a function, as one that prints its address."""
+    return f"<{INSTANCE}>", Text((Part(INSTANCE, name),))
+
+
+def written(value: Value, node: ast.expr) -> Value:
+    """What a value becomes when it is formatted: an object without a text of its own, its address."""
+    mark = value.get(f"<{INSTANCE}>") if isinstance(value, Map) else value
+    found = isinstance(mark, Text) and len(mark.parts) == 1 and mark.parts[0].kind == INSTANCE
+    return Text((part_at("address", node),)) if found else value
+
+
 def dotted(node: ast.Attribute) -> str:
     """The name under which a field of a variable is kept."""
     return f"{node.value.id}.{node.attr}" if isinstance(node.value, ast.Name) else ""

@@ -10,6 +10,7 @@ from lint.sources.python.scope import Scope
 from lint.sources.python.shapes import rewrites
 from lint.sources.python.values import (
     EMPTY,
+    STATIC,
     Map,
     Seq,
     Spread,
@@ -21,6 +22,8 @@ from lint.sources.python.values import (
     parts_of,
     volatile,
 )
+
+_IMAGES = frozenset({"image", "image_url", "input_image"})
 
 
 def display(node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
@@ -43,6 +46,8 @@ def mapping(node: ast.Dict, scope: Scope) -> Value:
             entries.append((formats.known(name) or "?", value if not volatile(name) else concat(name, value)))
     held = Map(tuple(entries))
     guesses.spoken(held, node, scope)
+    if formats.known(held.get("type") or EMPTY) in _IMAGES and any(p.kind != STATIC for p in parts_of(held)):
+        return Map((("<image>", Text((part_at("image", node),))),))
     return held
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lint.sources.python import calls, displays, formats
-from lint.sources.python.binding import bind, dotted, member, part_at
+from lint.sources.python.binding import bind, dotted, instance, member, part_at, written
 from lint.sources.python.origins import PER_PROCESS, narrow
 from lint.sources.python.scope import Scope, place
 from lint.sources.python.shapes import cuts_front, is_set
@@ -61,6 +61,8 @@ def _name(node: ast.Name, scope: Scope) -> Value:
         return value if scope.top else retag(value, PER_PROCESS)
     if node.id in scope.run.module.imports and node.id.isupper():
         return FILE
+    if node.id in scope.closures or node.id in scope.run.module.functions or node.id in scope.run.module.classes:
+        return instance(node.id)[1]
     return UNKNOWN
 
 
@@ -113,7 +115,7 @@ def _joined(node: ast.JoinedStr, scope: Scope) -> Value:
 
 
 def _formatted(node: ast.FormattedValue, scope: Scope) -> Value:
-    value = evaluate(node.value, scope)
+    value = written(evaluate(node.value, scope), node.value)
     spec = formats.constant_text(node.format_spec)
     return retag(value, narrow("", spec)) if spec else value
 
@@ -183,7 +185,7 @@ def _call(node: ast.Call, scope: Scope) -> Value:
 
 
 def _lambda(_node: ast.Lambda, _scope: Scope) -> Value:
-    return UNKNOWN
+    return instance("lambda")[1]
 
 
 _HANDLERS: dict[type[ast.expr], Callable[..., Value]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from lint.sources.python import formats
+from lint.sources.python.binding import written
 from lint.sources.python.call import Call, carried, origin
 from lint.sources.python.module import chain
 from lint.sources.python.origins import narrow, of_call
@@ -35,9 +36,12 @@ def method_of(call: Call, method: str, receiver: Value) -> Value | None:
     if method == "join":
         return _join(call, receiver)
     if method == "format" and parts_of(receiver):
-        return formats.braces(receiver, call.positional, call.named)
+        given = [written(value, call.node) for value in call.positional]
+        return formats.braces(receiver, given, {k: written(value, call.node) for k, value in call.named.items()})
+    if method == "format_map" and isinstance(call.first(), Map):
+        return formats.braces(receiver, (), _fields(call))
     if method in ("substitute", "safe_substitute", "render"):
-        return formats.named_holes(receiver, call.named, jinja=method == "render")
+        return formats.named_holes(receiver, _fields(call), jinja=method == "render")
     if method == "replace" and len(call.positional) >= 2:
         return formats.swap(receiver, formats.known(call.first()), call.positional[1])
     if method in ("strftime", "isoformat", "date") or (method in _KEEPS and not _is_generator(receiver)):
@@ -50,6 +54,12 @@ def method_of(call: Call, method: str, receiver: Value) -> Value | None:
     if method in _READS and any(part.open for part in parts_of(receiver)):
         return receiver
     return _method_source(call, method, receiver)
+
+
+def _fields(call: Call) -> dict[str, Value]:
+    """What a template is filled with: of a mapping, and of keywords."""
+    first = call.first()
+    return {**(dict(first.entries) if isinstance(first, Map) else {}), **call.named}
 
 
 def _carrier(receiver: Value) -> Value:

@@ -142,6 +142,15 @@ class Module:
                 return reaching
             reaching |= more
 
+    def is_plain(self, name: str) -> bool:
+        """Whether objects of a class of the module print their address: no text of its own, nothing inherited."""
+        node = self.classes.get(name)
+        if node is None or node.decorator_list or node.keywords:
+            return False
+        bases = [getattr(base, "id", "") for base in node.bases]
+        own = any(f"{name}.{method}" in self.functions for method in ("__str__", "__repr__", "__format__"))
+        return not own and all(base == "object" or (base != name and self.is_plain(base)) for base in bases)
+
     @staticmethod
     def _simple(name: str) -> str:
         return name.rpartition(".")[2]

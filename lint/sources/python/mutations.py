@@ -8,7 +8,7 @@ from collections.abc import Callable
 from lint.sources.python import formats
 from lint.sources.python.expressions import add, evaluate
 from lint.sources.python.scope import Scope, place
-from lint.sources.python.shapes import cuts_front, is_envelope, shrinks
+from lint.sources.python.shapes import cuts_front, from_end, is_envelope, shrinks
 from lint.sources.python.values import ORDER, Map, Part, Seq, Value, items_of, literal, marked, parts_of, without
 
 
@@ -139,9 +139,18 @@ def _inserted(held: Value, call: ast.Call, scope: Scope) -> Value | None:
         return None
     value = evaluate(call.args[1], scope)
     items = items_of(_plain(held))
+    if from_end(call.args[0]) and isinstance(value, Map) and _is_local(call):
+        held = marked(
+            held if isinstance(held, Seq) else Seq(items), Part("moving", formats.shown(call), *place(call))
+        )
     if formats.integer(call.args[0]) == 0:
         return Seq((value, *items), _own(held))
     return scope.collected(Seq((*items, value), _own(held)))
+
+
+def _is_local(call: ast.Call) -> bool:
+    """Whether the list lives no longer than this request, as far as its name says."""
+    return isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
 
 
 def _popped(held: Value, call: ast.Call, _scope: Scope) -> Value | None:

@@ -34,6 +34,7 @@ CALLS: Final[dict[str, str]] = {
         "sampled",
     ),
     **dict.fromkeys(["os.getenv", "os.environ.get"], "environment"),
+    "itertools.count": "counter",
     **dict.fromkeys(["random.shuffle", "numpy.random.shuffle"], "shuffled"),
     **dict.fromkeys(
         """os.listdir os.scandir os.walk glob.glob glob.iglob set frozenset

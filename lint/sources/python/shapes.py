@@ -58,6 +58,13 @@ def is_envelope(target: ast.Subscript | ast.Attribute) -> bool:
     return (target.attr if isinstance(target, ast.Attribute) else getattr(target.slice, "value", "")) in _ENVELOPE
 
 
+def from_end(index: ast.expr) -> bool:
+    """Whether a place in a list is counted from its end: `-1`, `len(items) - 1`."""
+    if isinstance(index, ast.BinOp):
+        return isinstance(index.op, ast.Sub) and isinstance(index.left, ast.Call)
+    return isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub)
+
+
 def is_set(node: ast.BinOp, sides: tuple[Value, Value]) -> bool:
     """Whether an operator joins sets: one side is a view of keys, or already without order."""
     views = any(

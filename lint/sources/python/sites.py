@@ -13,12 +13,15 @@ from lint.sources.python.module import chain
 from lint.sources.python.scope import Scope
 from lint.sources.python.values import Map, Seq, Text, Value, parts_of
 
-_CHAT = ("messages", "tools", "functions", "model", "response_format", "tool_choice", "system")
+_CHAT = (
+    *("messages", "tools", "functions", "model", "response_format", "tool_choice", "system", "cache_control"),
+    *("prompt_cache_key", "cache_salt", "extra_body", "echo", "logprobs", "prompt_logprobs", "cache_prompt"),
+)
 _SITES: Final = (
     ("chat.completions.create chat.completions.parse chat.completions.stream ChatCompletion.create", _CHAT),
     ("ChatCompletion.acreate messages.create messages.stream messages.count_tokens messages.parse", _CHAT),
     ("responses.create responses.parse responses.stream", ("instructions", "input", *_CHAT)),
-    ("completions.create Completion.create", ("prompt", "model")),
+    ("completions.create Completion.create", ("prompt", "model", *_CHAT)),
 )
 _SUFFIXES: Final[dict[str, list[tuple[str, tuple[str, ...]]]]] = {}
 for _names, _arguments in _SITES:

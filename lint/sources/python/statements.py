@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable, Iterable
 
 from lint.sources.python import guesses
-from lint.sources.python.binding import bind, element_of
+from lint.sources.python.binding import bind, element_of, part_at
 from lint.sources.python.expressions import add, evaluate
+from lint.sources.python.formats import integer
 from lint.sources.python.functions import call_function, start
 from lint.sources.python.module import Module
 from lint.sources.python.mutations import changes, delete, edit_walked, key_of, set_item, shuffle
@@ -71,6 +72,9 @@ def _augment(node: ast.AugAssign, scope: Scope) -> None:
         return
     held = evaluate(node.target, scope)
     if isinstance(node.op, ast.Add):
+        if isinstance(node.target, ast.Attribute) and integer(node.value) is not None:
+            bind(node.target, Text((part_at("counter", node.target),)), scope)
+            return
         total = scope.collected(add(held, value))
         bind(node.target, total, scope)
         _name_it(node.target, total, scope)

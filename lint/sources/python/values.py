@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 MAX_PARTS = 256
 MAX_TEXT = 50_000
 STATIC, DYNAMIC, PARAM, ENVIRONMENT = "static", "dynamic", "param", "environment"
-NEUTRAL = frozenset({STATIC, DYNAMIC, PARAM, ENVIRONMENT})
+NEUTRAL = frozenset({STATIC, DYNAMIC, PARAM, ENVIRONMENT, "instance"})
 ORDER = frozenset({"unordered", "shuffled"})
 
 

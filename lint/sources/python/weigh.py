@@ -12,11 +12,13 @@ from typing import Final
 
 from lint.sources import names
 from lint.sources.flow import CHARS_PER_TOKEN, PAGE_TOKENS, TEXT_TOKENS, Flow
+from lint.sources.python.breakpoints import breakpoint_flows
+from lint.sources.python.parameters import scope_flows
 from lint.sources.python.scope import Hit
 from lint.sources.python.values import DYNAMIC, NEUTRAL, PARAM, STATIC, Map, Part, Seq, Spread, Text, Value, parts_of
 
-_ORDERED: Final = frozenset({"unordered", "shuffled", "sampled", "json_order"})
-_LISTS: Final = frozenset({"window", "edited"})
+_ORDERED: Final = frozenset({"unordered", "shuffled", "sampled", "json_order", "json_format", "address"})
+_LISTS: Final = frozenset({"window", "edited", "moving"})
 _CERTAIN: Final = frozenset(
     """clock date id random sampled shuffled unordered replica state counter signed docs window""".split()
 )
@@ -33,7 +35,7 @@ def flows(hits: list[Hit]) -> list[Flow]:
     """All of them, one per kind and place (the one with most behind it), in the order of the file."""
     best: dict[tuple[str, int, int], Flow] = {}
     for hit in hits:
-        for flow in (*_prompt(hit), *_scope(hit)):
+        for flow in (*_prompt(hit), *scope_flows(hit), *breakpoint_flows(hit)):
             key = (flow.kind, flow.row, flow.column)
             held = best.get(key)
             if held is None or (flow.more, flow.tokens) > (held.more, held.tokens):
@@ -192,29 +194,3 @@ def _last_turn(messages: Seq) -> int:
             continue
         return index
     return 0
-
-
-def _scope(hit: Hit) -> list[Flow]:
-    """What picks another cache altogether: the model, the answer's schema, the tool choice."""
-    found: list[Flow] = []
-    for key, kind in (("model", "model"), ("response_format", "format"), ("tool_choice", "choice")):
-        value = hit.arguments.get(key)
-        if value is not None and key in hit.places and _varies(value, key) and not _forced(hit, key):
-            row, column = hit.places[key]
-            found.append(Flow(kind, key, row, column, hit.name, hit.row, "scope", 0, True))
-    return found
-
-
-def _forced(hit: Hit, key: str) -> bool:
-    """A tool choice of the only tool there is."""
-    tools = hit.arguments.get("tools")
-    items = tools.items if isinstance(tools, Seq) else ()
-    return key == "tool_choice" and len(items) == 1 and isinstance(items[0], Map)
-
-
-def _varies(value: Value, key: str) -> bool:
-    parts = parts_of(value)
-    if any(part.kind == "environment" or part.kind in ("sampled", "random") for part in parts):
-        return True
-    structured = key != "response_format" or (isinstance(value, Map) and not value.made)
-    return key != "model" and structured and any(part.kind == PARAM and part.label != key for part in parts)
