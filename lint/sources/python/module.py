@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -161,6 +162,7 @@ def _first(node: Function) -> int:
     return min((decorator.lineno for decorator in node.decorator_list), default=node.lineno)
 
 
+@functools.lru_cache(maxsize=256)
 def chain(node: ast.expr) -> str:
     """The dotted words of a callee, "()" for what is itself a call: `().chat.completions.create`."""
     words: list[str] = []

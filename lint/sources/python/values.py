@@ -6,6 +6,7 @@ length, and parts that change, each with the place in the source it came from. T
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 MAX_PARTS = 256
@@ -70,6 +71,7 @@ UNKNOWN = Text((Part(DYNAMIC),))
 FILE = Text((Part(STATIC, open=True),))
 
 
+@functools.lru_cache(maxsize=1024)
 def literal(text: str) -> Text:
     """Known characters."""
     return Text((Part(STATIC, chars=len(text), text=text if len(text) <= MAX_TEXT else None),)) if text else EMPTY
@@ -77,6 +79,8 @@ def literal(text: str) -> Text:
 
 def parts_of(value: Value) -> tuple[Part, ...]:
     """Everything a value would write, in order; at most MAX_PARTS parts."""
+    if isinstance(value, Text) and len(value.parts) <= MAX_PARTS:
+        return value.parts
     out: list[Part] = []
     stack: list[Value] = [value]
     while stack and len(out) < MAX_PARTS:
