@@ -8,7 +8,7 @@ from lint.sources.python import formats
 from lint.sources.python.binding import written
 from lint.sources.python.call import Call, carried, origin
 from lint.sources.python.module import chain
-from lint.sources.python.origins import narrow, of_call
+from lint.sources.python.origins import RETRIEVES, narrow, of_call
 from lint.sources.python.values import (
     FILE,
     PARAM,
@@ -72,7 +72,7 @@ def _method_source(call: Call, method: str, receiver: Value) -> Value | None:
         return Text((call.part(kind),))
     if method == "read_text":
         return FILE
-    if method in ("invoke", "ainvoke", "search", "query") and "retriev" in chain(call.node.func):
+    if method in RETRIEVES and "retriev" in chain(call.node.func):
         return Text((call.part("docs"),))
     if method == "open":
         return FILE

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from lint.sources.python.origins import CALLS, METHODS
+from lint.sources.python.origins import CALLS, METHODS, RETRIEVES
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -121,13 +121,14 @@ class Module:
 
     def _writers(self) -> set[str]:
         """Functions whose text speaks of prompts and in which, or in what they call, something changes."""
+        origins = _ORIGINS | RETRIEVES if "retriev" in self.text else _ORIGINS
         lines = self.text.split("\n")
         bodies = {name: lines[_first(node) - 1 : node.end_lineno] for name, node in self.functions.items()}
         named = re.compile(rf"\b(?:{'|'.join(map(re.escape, self.changing))})\b") if self.changing else None
         own = {
             name
             for name, called in self.calls.items()
-            if called & _ORIGINS or (named and any(named.search(line) for line in bodies[name]))
+            if called & origins or (named and any(named.search(line) for line in bodies[name]))
         }
         owners = {name.rpartition(".")[0] for name in own if name.endswith(".__init__")}
         own |= {name for name in self.calls if name.rpartition(".")[0] in owners}

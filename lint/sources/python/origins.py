@@ -63,6 +63,8 @@ METHODS: Final[dict[str, str]] = {
     ),
 }
 
+RETRIEVES: Final = frozenset({"invoke", "ainvoke", "search", "query"})
+"""Methods of retrievers, that others have too."""
 PER_PROCESS: Final[dict[str, str]] = {
     **dict.fromkeys(("clock", "id", "random", "sampled", "shuffled", "state"), "replica"),
     "environment": "dynamic",
