@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lint.call_sites import declared
 from lint.sources.python import formats, sites
 from lint.sources.python.call import Call
 from lint.sources.python.module import chain
@@ -28,6 +29,8 @@ def _hit(call: Call, arguments: dict[str, Value]) -> None:
 def hand_over(call: Call) -> bool:
     """Record a call site. Returns whether the call is one."""
     node = call.node
+    if _declared(call):
+        return True
     names = sites.arguments_of(node, call.scope)
     if names is None:
         return _post(call) or _template(call)
@@ -37,6 +40,17 @@ def hand_over(call: Call) -> bool:
         if not sites.looks_like_messages(given["messages"]):
             return False
     _hit(call, given)
+    return True
+
+
+def _declared(call: Call) -> bool:
+    """Record a call site of the project's own."""
+    name = chain(call.node.func)
+    site = next((site for site in declared.get() if site.is_called(name)), None)
+    if site is None:
+        return False
+    given = {**dict(zip(site.parameters, call.positional, strict=False)), **call.named}
+    _hit(call, {kind: given[name] for name, kind in site.takes.items() if name in given})
     return True
 
 

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from lint.call_sites import declared
 from lint.sources.python.origins import CALLS, METHODS, RETRIEVES
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -114,9 +115,10 @@ class Module:
         return sorted(reaching, key=lambda name: (self._simple(name) in called, self.functions[name].lineno))
 
     def _reaching(self) -> set[str]:
-        if not _SPEAKS.search(self.text):
+        own = {site.callee.rpartition(".")[2] for site in declared.get()}
+        if not own and not _SPEAKS.search(self.text):
             return set()
-        sites = {name for name, called in self.calls.items() if called & SITE_WORDS}
+        sites = {name for name, called in self.calls.items() if called & (SITE_WORDS | own)}
         return self._callers(sites) | self._writers()
 
     def _writers(self) -> set[str]:
