@@ -47,7 +47,7 @@ def mapping(node: ast.Dict, scope: Scope) -> Value:
     held = Map(tuple(entries))
     guesses.spoken(held, node, scope)
     if formats.known(held.get("type") or EMPTY) in _IMAGES and any(p.kind != STATIC for p in parts_of(held)):
-        return Map((("<image>", Text((part_at("image", node),))),))
+        return Map((("<image>", Text((part_at("image", node),))), *held.entries))
     return held
 
 

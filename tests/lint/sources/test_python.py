@@ -207,6 +207,16 @@ def test_helpers_change_in_place() -> None:
     assert flows(rebind + call) == []
 
 
+def test_a_signed_url_of_an_image() -> None:
+    """The address of an image is followed into its block, also in the last turn."""
+    image = '{"type": "image_url", "image_url": {"url": s3.generate_presigned_url("get", Params=key)}}'
+    parts = f'[{image}, {{"type": "text", "text": q}}]'
+    text = (
+        f"def ask(client, s3, key, q):\n    client.responses.create(input=[{{'role': 'user', 'content': {parts}}}])\n"
+    )
+    assert flows(text) == [("signed", "last")]
+
+
 def test_the_newest_turns_may_be_edited() -> None:
     """A loop over the tail of the conversation rewrites nothing that an engine holds."""
     loop = "    for m in history[last + 1:]:\n        m['content'] = m['content'].strip()\n"
