@@ -100,12 +100,17 @@ def _return(node: ast.Return, scope: Scope) -> None:
 
 
 def _branch(node: ast.If, scope: Scope) -> None:
-    evaluate(node.test, scope)
-    decided = scope.decides(node.test)
-    if decided is None:
-        _both((node.body, node.orelse), scope)
-    else:
-        execute(node.body if decided else node.orelse, scope)
+    """The whole chain of `elif` at once, so that a long one is not nested."""
+    bodies: list[list[ast.stmt]] = []
+    otherwise: list[ast.stmt] = [node]
+    while len(otherwise) == 1 and isinstance(otherwise[0], ast.If):
+        link = otherwise[0]
+        evaluate(link.test, scope)
+        decided = scope.decides(link.test)
+        otherwise = [] if decided else link.orelse
+        if decided is not False:
+            bodies.append(link.body)
+    _both([*bodies, otherwise], scope)
 
 
 def _both(bodies: Iterable[list[ast.stmt]], scope: Scope) -> None:
