@@ -18,7 +18,7 @@ _CONFIGURED = {"state": DYNAMIC}
 
 def start(function: Function, run: Run, owner: str | None, closures: Scope | None = None) -> None:
     """Follow a function with nothing known of its arguments."""
-    scope = Scope(run, owner=owner, active=(id(function),))
+    scope = Scope(run, owner=owner, active=(*(closures.active if closures else ()), id(function)))
     if closures is not None:
         scope.env.update(closures.env)
         scope.closures.update(closures.closures)

@@ -149,6 +149,13 @@ def test_position_decides() -> None:
         assert flows(text) == expected
 
 
+def test_a_nested_function_that_calls_its_owner() -> None:
+    """A function that makes a function that calls the first one again is followed once, and to its end."""
+    inner = "    def inner():\n        return outer(client)\n"
+    call = "    return client.completions.create(prompt=f'{time.time()}{POLICY}')\n"
+    assert flows(f"{HEAD}\ndef outer(client):\n{inner}{call}") == [("clock", "prompt")]
+
+
 UNREAD = {
     "syntax": "x = 1\ndef f(:\n",
     "zero byte": "a\0b",
