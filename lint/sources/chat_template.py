@@ -12,14 +12,25 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import BinaryIO, Final
 
-from jinja2 import TemplateSyntaxError, meta, nodes
+from jinja2 import TemplateSyntaxError, nodes
 
 from lint.documents import NotInspected, Unreadable
 from lint.rule import Document, Location
 from lint.source import Source
 from lint.sources.chat import ChatTemplate, Clock
-from lint.sources.conversations import CONVERSATIONS, FORMS, Conversation
-from lint.sources.monotone import Key, Loss, cases, clock_of, forgotten, losses, readable, renders
+from lint.sources.conversations import CONVERSATIONS, FORMS, Conversation, Form
+from lint.sources.monotone import (
+    Key,
+    Loss,
+    can_read,
+    case,
+    clock_of,
+    first_render,
+    forgotten,
+    losses,
+    readable,
+    renders,
+)
 from lint.sources.render_child import environment
 from lint.sources.rendering import NotRendered, Rendered, Renderer, TooManyKilled, renderer
 
@@ -33,7 +44,7 @@ def is_chat_template(filename: str, tree: nodes.Template) -> bool:
     """Whether a template makes prompts of messages: by its name, or by the variables that only engines give."""
     if "chat_template" in PurePath(filename).name.lower():
         return True
-    used = meta.find_undeclared_variables(tree)
+    used = {name.name for name in tree.find_all(nodes.Name) if name.ctx == "load"}
     return "messages" in used and ("add_generation_prompt" in used or len(used & _MARKS) > 1)
 
 
@@ -100,21 +111,24 @@ _TALKS: Final = (*CONVERSATIONS, *(talk.unreasoned() for talk in CONVERSATIONS i
 
 
 def _render_all(template: str, child: Renderer) -> list[_Texts]:
-    """The renders of each of _TALKS, in the first form that the template can read, else in the last."""
+    """The renders of each of _TALKS, in the first form that the template can read. Of one that it cannot read in any
+    there is only the first, which shows why."""
     out: list[_Texts] = [{} for _ in _TALKS]
     waiting = list(range(len(_TALKS)))
     for form in FORMS:
-        batch = [
-            (at, key, case)
-            for at in waiting
-            for key, case in zip(renders(_TALKS[at]), cases(_TALKS[at], form), strict=True)
-        ]
-        if not batch:
-            break
-        for (at, key, _), one in zip(batch, child.render(template, [case for _, _, case in batch]), strict=True):
-            out[at][key] = one
-        waiting = [at for at in waiting if not readable(_TALKS[at], out[at])]
+        _render(template, child, form, [(at, first_render(_TALKS[at])) for at in waiting], out)
+        read = [at for at in waiting if can_read(_TALKS[at], out[at])]
+        _render(template, child, form, [(at, key) for at in read for key in renders(_TALKS[at])], out)
+        waiting = [at for at in waiting if at not in read]
     return out
+
+
+def _render(template: str, child: Renderer, form: Form, wanted: list[tuple[int, Key]], out: list[_Texts]) -> None:
+    """Fill in what is wanted, given as the place of a conversation and a render of it."""
+    if wanted:
+        cases = [case(_TALKS[at], key, form) for at, key in wanted]
+        for (at, key), one in zip(wanted, child.render(template, cases), strict=True):
+            out[at][key] = one
 
 
 def _greatest(understood: list[tuple[Conversation, _Texts]]) -> Iterator[Loss]:

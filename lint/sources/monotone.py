@@ -41,23 +41,34 @@ class Loss:
     after: str
 
 
+def first_render(conversation: Conversation) -> Key:
+    """The render of the last request, which shows whether a template can read the conversation at all."""
+    return conversation.requests()[-1], True, CLOCK
+
+
 def renders(conversation: Conversation) -> list[Key]:
     """All renders that judging a conversation needs."""
+    last = conversation.requests()[-1]
     keys = [(length, prompt, CLOCK) for length in conversation.requests() for prompt in (True, False)]
     keys += [(length, False, CLOCK) for length in conversation.answers()]
-    return [*keys, (conversation.requests()[-1], True, LATER), (conversation.requests()[-1], True, NEXT_DAY)]
+    return [*keys, (last, True, LATER), (last, True, NEXT_DAY)]
 
 
-def cases(conversation: Conversation, form: Form) -> list[dict[str, Any]]:
-    """The variables of all renders."""
-    return [conversation.case(length, form, prompt=p, clock=clock) for length, p, clock in renders(conversation)]
+def case(conversation: Conversation, key: Key, form: Form) -> dict[str, Any]:
+    """The variables of one render."""
+    length, prompt, clock = key
+    return conversation.case(length, form, prompt=prompt, clock=clock)
+
+
+def can_read(conversation: Conversation, texts: Mapping[Key, Rendered]) -> bool:
+    """Whether the template wrote the last request with what its user said."""
+    asked = [message["content"] for message in conversation.messages if message["role"] == "user"]
+    return asked[-1] in texts[first_render(conversation)].text
 
 
 def readable(conversation: Conversation, texts: Mapping[Key, Rendered]) -> bool:
-    """Whether the template could write what the conversation says."""
-    last = texts[(conversation.requests()[-1], True, CLOCK)]
-    asked = [m["content"] for m in conversation.messages if m["role"] == "user"]
-    return not any(one.error for one in texts.values()) and asked[-1] in last.text
+    """Whether it wrote all that is needed."""
+    return can_read(conversation, texts) and not any(one.error for one in texts.values())
 
 
 def losses(

@@ -8,6 +8,7 @@ One JSON object a line comes in, `{"template", "cases": [{"clock", ...variables}
 `{"error"}` goes out.
 """
 
+import functools
 import json
 import resource
 import sys
@@ -66,10 +67,15 @@ def environment() -> ImmutableSandboxedEnvironment:
 def render(template: str, cases: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
     """The text of each case, or why there is none."""
     try:
-        compiled = environment().from_string(template)
+        compiled = _compiled(template)
     except _FAILURES as error:
         return [{"error": _words(error)} for _ in cases]
     return [_one(compiled, case) for case in cases]
+
+
+@functools.lru_cache(maxsize=1)
+def _compiled(template: str) -> Template:
+    return environment().from_string(template)
 
 
 def _one(template: Template, case: dict[str, Any]) -> dict[str, str]:

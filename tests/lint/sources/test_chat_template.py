@@ -47,7 +47,7 @@ def summary(findings: list[Finding]) -> list[tuple[str, str, int]]:
 
 @pytest.fixture
 def child() -> Renderer:
-    return Renderer(seconds=1.0)
+    return Renderer()
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -152,6 +152,11 @@ def test_hostile_templates_are_reported(name: str) -> None:
     assert "cannot be rendered" in finding.message
 
 
+def test_nothing_is_computed_here() -> None:
+    """Constants of a template are not folded in this process: a huge one costs nothing to look at."""
+    assert found("{{ messages }}{{ bos_token }}{{ 'x' * 99999999999 * 99999999 }}", "prompt.jinja") == []
+
+
 def test_a_template_that_does_not_end(child: Renderer, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is killed and reported, the next template gets a new process, and after some no further one is tried."""
     monkeypatch.setattr(rendering, "MAX_KILLED", 2)
@@ -162,7 +167,7 @@ def test_a_template_that_does_not_end(child: Renderer, monkeypatch: pytest.Monke
 
     child._seconds = 0.3
     assert isinstance(judged(FOR_EVER), Unreadable)
-    child._seconds = 5.0
+    child._seconds = rendering.SECONDS
     assert isinstance(judged(LOOP), ChatTemplate)
     child._seconds = 0.3
     assert isinstance(judged(FOR_EVER), Unreadable)
