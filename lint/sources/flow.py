@@ -82,18 +82,21 @@ def uses(*kinds: str, where: tuple[str, ...] = (), besides: tuple[str, ...] = ()
 
 def sighting(flow: Flow) -> Sighting:
     """A flow in words; one that nothing stands behind is only for information."""
-    site = f" of {flow.site} (line {flow.site_row})" if flow.site else ""
+    site = f" given to {flow.site} (line {flow.site_row})" if flow.site else ""
     severity: Severity | None = None if flow.costs or flow.kind in names.COSTS_BY_ITSELF else "info"
-    if flow.kind == "variable" and not flow.more and flow.tokens < VARIABLE_TOKENS:
-        severity = "info"
-    if flow.kind == "mapping":
-        severity = "warning"
     return Sighting(
         message=f"{_LEAD.get(flow.kind, 'changing text')} {flow.label} in {_WHERE[flow.where]}{site}{_behind(flow)}",
-        severity=severity,
+        severity=severity or _milder(flow),
         location=Location(flow.row, flow.column),
         recoverable_tokens=None,
     )
+
+
+def _milder(flow: Flow) -> Severity | None:
+    """A severity below the rule's own, for what may well never change."""
+    if flow.kind == "variable" and not flow.more and flow.tokens < VARIABLE_TOKENS:
+        return "info"
+    return "warning" if flow.kind == "mapping" else None
 
 
 _LEAD: Final = {
