@@ -86,7 +86,7 @@ SILENT = {
         "def build_prompt(name):\n    return f'{name} {POLICY}'\n\n"
         "def all(names):\n    for name in set(names):\n        render(build_prompt(name))"
     ),
-    "a sorted set": "def build_prompt(x):\n    found = list(set(x))\n    found.sort()\n    return str(found) + POLICY",
+    "a sorted set": "def build_prompt(x):\n    y = list(set(x))\n    y.sort()\n    return str(y) + POLICY",
     "a file below the working directory": (
         "def build_prompt():\n    with open(os.getcwd() + '/rules') as file:\n        rules = json.load(file)\n"
         "    return f'{rules} {POLICY}'"
