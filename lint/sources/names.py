@@ -33,7 +33,8 @@ _WORDS: Final[tuple[tuple[str, frozenset[str]], ...]] = (
         frozenset(
             """system instruction instructions prompt prompts template templates persona language lang locale
             model config settings schema schemas tool tools policy rules format fmt role cls self kwargs
-            args options examples description task prefix suffix text content messages history func function
+            args options examples description task prefix suffix text content messages history func function tag tags
+            marker delimiter separator stop
             functions method class type signature fields field output bos eos agent agents""".split()
         ),
     ),

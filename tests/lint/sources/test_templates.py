@@ -84,3 +84,30 @@ def test_line_ends_are_mended() -> None:
     for edit in reversed(seen.fix.edits):
         text = text[: edit.start] + edit.content + text[edit.end :]
     assert text == "a\nb\nc\n"
+
+
+def test_blanks_that_only_an_editor_takes_away() -> None:
+    """Trailing blanks are the same in every request: for information. A line end that git rewrites is not, and is
+    what the finding points at."""
+    blanks, ends = (
+        list(prompt_text.WHITE_SPACE.find(prompt_text.PromptText("prompt.txt", text)))
+        for text in ("a \nb\n", "a \nb\r\n")
+    )
+    assert [(seen.severity, seen.location and seen.location.row) for seen in (*blanks, *ends)] == [
+        ("info", 1),
+        (None, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("Answer about {region}.", ["region"]),
+        ("{{ zone }} Answer about {region}.", ["zone", "region"]),
+        ("{% if zone %}{{ zone }}{% endif %} print(f'{region}')", ["zone"]),
+    ],
+)
+def test_yaml_braces_are_holes_or_text(text: str, labels: list[str]) -> None:
+    """`{name}` is a hole of `str.format`, and text in a prompt with statements of Jinja."""
+    found = kinds(one(prompt_yaml, "p.yaml", f"prompt: |\n  {text}\n  {STATIC}"))
+    assert [label for _, label, _, _ in found] == labels
