@@ -16,6 +16,7 @@ _KINDS: Final = {
     "FlowDocument": "source",
     "PromptText": "prompt texts",
     "UnusedSuppressions": "source",
+    "ChatTemplate": "chat templates",
     "Unreadable": "all input",
     "NotInspected": "all input",
 }

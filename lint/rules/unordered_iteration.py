@@ -1,7 +1,7 @@
 """The order of a set or of a folder's files decides the order of prompt text or tools."""
 
 from lint.rule import Rule
-from lint.sources.examples import app
+from lint.sources.examples import app, template
 from lint.sources.flow import uses
 
 RULE = Rule(
@@ -11,12 +11,13 @@ RULE = Rule(
     summary="The order of a set or of a folder's files decides the order of prompt text or tools.",
     why=(
         "A set of strings has another order in every process, and a folder lists its files as it likes. Two "
-        "replicas with the same code then build different prompts."
+        "replicas with the same code then build different prompts. A template that walks over a mapping prints it in "
+        "the order in which its caller filled it (a warning: the caller may well always do the same)."
     ),
-    instead="Sort before writing: `sorted(names)`.",
+    instead="Sort before writing: `sorted(names)`, in Jinja `mapping | dictsort`.",
     since="0.1.0",
     fix="safe",
-    checks=(uses("unordered"),),
+    checks=(uses("unordered", "mapping"),),
     bad=(
         app("', '.join(ENABLED) + POLICY", imports="ENABLED = {'a', 'b', 'c'}"),
         app("POLICY", more="tools=[schema(n) for n in set(docs)],", imports="from registry import schema"),
@@ -26,6 +27,8 @@ RULE = Rule(
             setup="text = POLICY\nfor name in ENABLED | set(docs):\n    text += name",
             imports="ENABLED = {'a', 'b', 'c'}",
         ),
+        template("{% for name, rule in rules.items() %}{{ name }}: {{ rule }}{% endfor %}"),
+        template("{% for name in labels.keys() %}{{ name }}{% endfor %}"),
     ),
     good=(
         app("', '.join(sorted(ENABLED)) + POLICY", imports="ENABLED = {'a', 'b', 'c'}"),
@@ -35,5 +38,7 @@ RULE = Rule(
             imports="from registry import TOOLS, schema",
         ),
         app("POLICY", user="', '.join(set(docs))"),
+        template("{% for name, rule in rules | dictsort %}{{ name }}: {{ rule }}{% endfor %}"),
+        template("{% for name, rule in rules.items() | sort %}{{ name }}: {{ rule }}{% endfor %}"),
     ),
 )

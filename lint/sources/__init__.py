@@ -3,6 +3,8 @@
 SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".py", ".pyi"), "python"),
     **dict.fromkeys((".j2", ".jinja", ".jinja2"), "jinja"),
+    **dict.fromkeys(("tokenizer_config.json", "chat_template.json"), "chat_template"),
+    **dict.fromkeys(("tools.json", "functions.json", "schema.json"), "tool_schema"),
     **dict.fromkeys((".yaml", ".yml"), "prompt_yaml"),
     **dict.fromkeys((".txt", ".prompt"), "prompt_text"),
     **{f"{kind}{gz}": "traffic" for kind in (".jsonl", ".ndjson", ".json", ".csv") for gz in ("", ".gz")},

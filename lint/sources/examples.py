@@ -47,3 +47,12 @@ def prompt_file(head: str, question: str = "{question}") -> Example:
         "prompt.yaml",
         f"messages:\n  - role: system\n    content: |\n{text}  - role: user\n    content: '{question}'\n",
     )
+
+
+def chat_template(turn: str, *, head: str = "", end: str = "") -> Example:
+    """A chat template. turn: what it writes for a `message`; head: before all; end: of the generation prompt."""
+    return Example(
+        "chat_template.jinja",
+        f"{head}{{% for message in messages %}}\n{turn}{{% endfor %}}"
+        f"{{% if add_generation_prompt %}}<assistant>{end}{{% endif %}}\n",
+    )

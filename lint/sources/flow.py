@@ -19,6 +19,9 @@ PAGE_TOKENS: Final = 16
 TEXT_TOKENS: Final = 64
 """What must stand behind a variable, which may well be the same for long, before it is worth a word."""
 
+VARIABLE_TOKENS: Final = 256
+"""Before it is a warning, when not even a name says that it varies."""
+
 _WHERE: Final = {
     "tools": "the tools",
     "system": "the system text",
@@ -35,7 +38,8 @@ class Flow:
     """Something that changes where a prompt should not.
 
     kind: clock, date, id, random, sampled, shuffled, unordered, replica, state, counter, docs, signed (see
-    python.origins), user, variable, window, edited, json_order, model, format, choice. label: the name of its source.
+    python.origins), user, variable, window, edited, moving, json_order, json_format, address, image, mapping, model,
+    format, choice, cache_key, bypass, no_breakpoint, breakpoint_limit. label: the name of its source.
     row, column: of the source, from 1. site, site_row: the call that the prompt is handed to, "" and 0 in templates.
     where: tools, system, turn, last, prompt, history or scope. tokens: of static text known to stand behind it
     (4 characters each); more: unknown amounts too (a file, the conversation).
@@ -101,11 +105,18 @@ def sighting(flow: Flow, fix: Fix | None = None) -> Sighting:
     severity: Severity | None = None if flow.harms else "info"
     return Sighting(
         message=f"{_LEAD.get(flow.kind, 'changing text')} {flow.label} in {_WHERE[flow.where]}{site}{_behind(flow)}",
-        severity=severity,
+        severity=severity or _milder(flow),
         location=Location(flow.row, flow.column),
         recoverable_tokens=None,
         fix=fix,
     )
+
+
+def _milder(flow: Flow) -> Severity | None:
+    """A severity below the rule's own, for what may well never change."""
+    if flow.kind == "variable" and not flow.more and flow.tokens < VARIABLE_TOKENS:
+        return "info"
+    return "warning" if flow.kind == "mapping" else None
 
 
 _LEAD: Final = {
@@ -116,11 +127,20 @@ _LEAD: Final = {
     "sampled": "random choice",
     "shuffled": "shuffled order",
     "unordered": "unordered iteration",
+    "mapping": "mapping in the order its caller gives it:",
     "replica": "text of one process or host",
     "state": "state of the machine",
     "counter": "counter",
     "docs": "retrieved text",
     "signed": "signed URL",
+    "address": "address of an object without a text of its own:",
+    "image": "image that is another one each time:",
+    "json_format": "argument that spells the same JSON otherwise:",
+    "moving": "message inserted at a place that moves:",
+    "cache_key": "cache key of one request alone:",
+    "bypass": "setting with which the prompt is computed again:",
+    "breakpoint_limit": "too many cache breakpoints:",
+    "no_breakpoint": "no cache breakpoint:",
     "user": "user text",
     "variable": "variable",
     "window": "history cut from the front",
@@ -133,7 +153,7 @@ _LEAD: Final = {
 
 
 def _behind(flow: Flow) -> str:
-    if flow.where == "scope" or flow.kind in ("window", "edited"):
+    if flow.where == "scope" or flow.kind in ("window", "edited", "moving"):
         return ""
     if not flow.tokens:
         return ", ahead of text of unknown length" if flow.more else ", with no static text behind it"

@@ -1,30 +1,34 @@
 """Jinja templates: what changes, in the order in which the template writes it. Parsed only, never rendered.
 
-Needs jinja2 (the extra `sglang`); without it a template is reported as not inspected.
+Those that make prompts of messages go to lint.sources.chat_template.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import PurePath
+from typing import BinaryIO
+
+from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from lint.documents import NotInspected, Unreadable
 from lint.fixes.lines import in_template
 from lint.rule import Document, Fix, Location
 from lint.source import Source
+from lint.sources import chat_template
 from lint.sources.flow import Flow, FlowDocument
+from lint.sources.render_child import EXTENSIONS
 from lint.sources.template import Piece, flows_of
-
-if TYPE_CHECKING:
-    from jinja2 import nodes
 
 MAX_BYTES = 1_000_000
 MAX_PIECES = 64
 _CLOCKS = frozenset({"now", "utcnow", "strftime_now", "time"})
 _SUB_DAY = re.compile(r"%-?[HIMSfsXcpTRr]")
+_VIEWS = frozenset({"items", "keys", "values"})
+_PROMPT = re.compile(r"prompt|instruction|system")
+_MARKUP = re.compile(r"<(?:!doctype|html|head|body|div|script|table)\b", re.IGNORECASE)
 
 
 class JinjaTemplate(FlowDocument):
@@ -46,18 +50,18 @@ def read(filename: str, file: BinaryIO) -> Iterator[Document]:
     if len(raw) > MAX_BYTES:
         yield NotInspected(filename, "a template of more than 1 MB")
         return
-    if importlib.util.find_spec("jinja2") is None:
-        yield NotInspected(filename, "templates need jinja2: pip install 'prefixgate[sglang]'")
-        return
     yield _document(filename, raw)
 
 
 def _document(filename: str, raw: bytes) -> Document:
-    from jinja2 import TemplateSyntaxError
-
     try:
         text = raw.decode("utf-8-sig")
-        return JinjaTemplate(filename, text, flows_of(list(_Walk(text).pieces(_parse(text)))))
+        tree = _parse(text)
+        if chat_template.is_chat_template(filename, tree):
+            return chat_template.judged(filename, text, text)
+        if not _is_prompt(filename, text):
+            return NotInspected(filename, "a template of something else than a prompt")
+        return JinjaTemplate(filename, text, flows_of(list(_Walk(text).pieces(tree))))
     except UnicodeDecodeError as error:
         return Unreadable(
             filename, f"no UTF-8 at byte {error.start}", Location(raw.count(b"\n", 0, error.start) + 1, 1)
@@ -69,9 +73,16 @@ def _document(filename: str, raw: bytes) -> Document:
 
 
 def _parse(text: str) -> nodes.Template:
-    from jinja2 import Environment
+    return Environment(autoescape=False, extensions=[*EXTENSIONS, "jinja2.ext.do"]).parse(text)  # noqa: S701
 
-    return Environment(autoescape=False, extensions=["jinja2.ext.loopcontrols", "jinja2.ext.do"]).parse(text)  # noqa: S701
+
+def _is_prompt(filename: str, text: str) -> bool:
+    """Whether a template may be one of prompts: not when it makes HTML, or has another kind of file in its name."""
+    path = PurePath(filename.lower())
+    if _PROMPT.search("/".join(path.parts[-3:])):
+        return True
+    kinds = path.suffixes[:-1]
+    return not _MARKUP.search(text) and (not kinds or kinds[-1] in (".txt", ".prompt"))
 
 
 class _Walk:
@@ -83,8 +94,6 @@ class _Walk:
 
     def pieces(self, node: nodes.Node) -> Iterator[Piece]:
         """What a node writes, in order."""
-        from jinja2 import nodes
-
         if isinstance(node, nodes.TemplateData):
             yield Piece(chars=len(node.data.strip()))
         elif isinstance(node, nodes.Output):
@@ -107,18 +116,23 @@ class _Walk:
 
     def _loop(self, node: nodes.For) -> Iterator[Piece]:
         yield from (piece for piece in self.expression(node.iter) if piece.kind not in ("", "variable"))
-        from jinja2 import nodes
-
-        items = self._kept(node.iter)
+        mapping = list(self._unordered(node.iter))
+        yield from mapping
+        items = (Piece(),) if mapping else self._kept(node.iter)
         for target in node.target.find_all(nodes.Name) if not isinstance(node.target, nodes.Name) else [node.target]:
             self._names[target.name] = items
         for inner in node.body:
             yield from self.pieces(inner)
 
+    def _unordered(self, walked: nodes.Node) -> Iterator[Piece]:
+        """A mapping that is walked as it is."""
+        callee = walked.node if isinstance(walked, nodes.Call) else None
+        if isinstance(callee, nodes.Getattr) and callee.attr in _VIEWS and isinstance(callee.node, nodes.Name):
+            label = f"{callee.node.name}.{callee.attr}()"
+            yield self._piece("mapping", label, callee.node.name, walked)
+
     def expression(self, node: nodes.Node) -> Iterator[Piece]:
         """The changing parts of an expression."""
-        from jinja2 import nodes
-
         if isinstance(node, nodes.Const):
             yield Piece(chars=len(str(node.value)))
         elif isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name in _CLOCKS:
@@ -141,8 +155,6 @@ class _Walk:
                     yield from self.expression(child)
 
     def _member(self, node: nodes.Getattr | nodes.Getitem) -> Iterator[Piece]:
-        from jinja2 import nodes
-
         key = node.attr if isinstance(node, nodes.Getattr) else ""
         for piece in self.expression(node.node):
             label = f"{piece.label}.{key}" if key and piece.kind == "variable" else piece.label
@@ -162,8 +174,6 @@ class _Walk:
 
 
 def _clock(node: nodes.Call) -> str:
-    from jinja2 import nodes
-
     spec = node.args[0].value if node.args and isinstance(node.args[0], nodes.Const) else None
     return "date" if isinstance(spec, str) and "%" in spec and not _SUB_DAY.search(spec) else "clock"
 

@@ -33,7 +33,8 @@ _WORDS: Final[tuple[tuple[str, frozenset[str]], ...]] = (
         frozenset(
             """system instruction instructions prompt prompts template templates persona language lang locale
             model config settings schema schemas tool tools policy rules format fmt role cls self kwargs
-            args options examples description task prefix suffix text content messages history func function
+            args options examples description task prefix suffix text content messages history func function tag tags
+            marker delimiter separator stop
             functions method class type signature fields field output bos eos agent agents""".split()
         ),
     ),
@@ -56,10 +57,11 @@ def classify(label: str) -> str | None:
     for kind, vocabulary in _WORDS:
         if any(word in vocabulary for word in found):
             return kind
-    return "user" if found[-1] in ("name", "email", "phone") and "." in label else None
+    return "user" if found[-1] in ("email", "phone") else None
 
 
 COSTS_BY_ITSELF: Final = frozenset(
-    "random sampled shuffled unordered json_order window edited signed model format choice".split()
+    """random sampled shuffled unordered mapping json_order json_format address window edited moving signed model
+    format choice cache_key bypass no_breakpoint breakpoint_limit""".split()
 )
 """Kinds of change that lose their own text, not only what stands behind them."""

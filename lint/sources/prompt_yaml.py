@@ -18,7 +18,12 @@ from lint.sources.template import Piece, flows_of
 
 MAX_BYTES = 1_000_000
 MAX_NODES = 20_000
-_HOLE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.]*)[^{}]*\}\}|\$?\{([A-Za-z_][\w.]*)\}")
+_NAME = r"([A-Za-z_][\w.]*)"
+_JINJA_HOLE = rf"\{{\{{-?\s*{_NAME}[^{{}}]*\}}\}}"
+_JINJA = re.compile(_JINJA_HOLE)
+_ANY = re.compile(rf"{_JINJA_HOLE}|\$?\{{{_NAME}\}}")
+_STATEMENT = "{%"
+"""Of Jinja: where there are any, single braces are text."""
 _TEXT_KEYS = frozenset("system prompt template instructions system_prompt system_message prompt_template".split())
 
 
@@ -102,12 +107,13 @@ class _Prompts:
     def _pieces(self, node: yaml.ScalarNode) -> list[Piece]:
         pieces: list[Piece] = []
         end, at = 0, node.start_mark.index
-        for match in _HOLE.finditer(node.value):
+        holes = _JINJA if _STATEMENT in node.value else _ANY
+        for match in holes.finditer(node.value):
             pieces.append(Piece(chars=match.start() - end))
             found = self._text.find(match[0], at, node.end_mark.index)
             at = found + len(match[0]) if found >= 0 else at
             row, column = self._place(max(found, node.start_mark.index))
-            pieces.append(Piece("variable", match[1] or match[2], row, column))
+            pieces.append(Piece("variable", match[match.lastindex or 1], row, column))
             end = match.end()
         return [*pieces, Piece(chars=len(node.value) - end)]
 

@@ -78,7 +78,7 @@ def read(filename: str, file: BinaryIO) -> Iterator[Document]:
 
 
 def _flows(text: str) -> tuple[Flow, ...]:
-    found = flows(follow(_parse(text)))
+    found = flows(follow(_parse(text), text))
     if text.isascii():
         return tuple(found)
     lines = Lines(text)

@@ -10,6 +10,7 @@ from lint.sources.python.origins import narrow
 from lint.sources.python.scope import Scope, place
 from lint.sources.python.values import (
     ENVIRONMENT,
+    ORDER,
     UNKNOWN,
     Map,
     Part,
@@ -21,13 +22,32 @@ from lint.sources.python.values import (
     parts_of,
     retag,
     volatile,
+    without,
 )
+
+NO_MEMBER = ORDER | {"json_order"}
+"""What a field of a value does not have from it."""
 
 
 def part_at(kind: str, node: ast.expr) -> Part:
     """A part whose source is this expression."""
     row, column = place(node)
     return Part(kind, formats.shown(node), row, column)
+
+
+INSTANCE = "instance"
+
+
+def instance(name: str) -> tuple[str, Value]:
+    """The entry that marks an object, or a function, as one that prints its address."""
+    return f"<{INSTANCE}>", Text((Part(INSTANCE, name),))
+
+
+def written(value: Value, node: ast.expr) -> Value:
+    """What a value becomes when it is formatted: an object without a text of its own, its address."""
+    mark = value.get(f"<{INSTANCE}>") if isinstance(value, Map) else value
+    found = isinstance(mark, Text) and len(mark.parts) == 1 and mark.parts[0].kind == INSTANCE
+    return Text((part_at("address", node),)) if found else value
 
 
 def dotted(node: ast.Attribute) -> str:
@@ -47,18 +67,19 @@ def member(value: Value, key: str, node: ast.expr) -> Value:
     if found is not None:
         row, column = place(node)
         return Text((replace(found, label=f"{found.label}.{key}", row=row, column=column),))
-    return retag(Text(volatile(value)) if volatile(value) else UNKNOWN, narrow(key, None))
+    kept = volatile(without(value, NO_MEMBER))
+    return retag(Text(kept) if kept else UNKNOWN, narrow(key, None))
 
 
 def element_of(value: Value) -> Value:
     """What a loop variable over this value stands for."""
     if isinstance(value, Seq):
-        marks = Text(tuple(mark for mark in value.marks if mark.kind != "window"))
-        return value.items[0] if len(value.items) == 1 and not value.marks else concat(marks, *value.items)
+        marks = Text(tuple(mark for mark in value.marks if mark.kind == "sampled"))
+        return value.items[0] if len(value.items) == 1 and not marks.parts else concat(marks, *value.items)
     found = param(value)
     if found is not None:
         return Text((replace(found, label=f"{found.label}[]"),))
-    return value if isinstance(value, Text) else concat(value)
+    return without(value if isinstance(value, Text) else concat(value), ORDER)
 
 
 def bind(target: ast.expr, value: Value, scope: Scope) -> None:

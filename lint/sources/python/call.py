@@ -24,6 +24,8 @@ from lint.sources.python.values import (
     volatile,
 )
 
+_STAYS = frozenset({"window", "edited", "unordered", "shuffled"})
+"""What hits a list and not what a call makes of it."""
 _RANDOM = frozenset({"random", "sampled", "shuffled"})
 
 
@@ -54,9 +56,7 @@ class Call:
 
 def carried(call: Call) -> tuple[Part, ...]:
     """What changes in any argument, as far as a result may carry it."""
-    return tuple(
-        part for value in call.everything for part in volatile(value) if part.kind not in ("window", "edited")
-    )
+    return tuple(part for value in call.everything for part in volatile(value) if part.kind not in _STAYS)
 
 
 def origin(call: Call, name: str, kind: str) -> Value | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from lint.sources.python import formats, sites
+from lint.sources.python import formats, guesses, handing, sites
+from lint.sources.python.binding import instance, written
 from lint.sources.python.call import Call, carried, origin
 from lint.sources.python.methods import method_of
 from lint.sources.python.module import Function, chain
 from lint.sources.python.origins import of_call
-from lint.sources.python.scope import SELF, Hit, Scope, place
+from lint.sources.python.scope import SELF, Scope, place
 from lint.sources.python.values import (
     DYNAMIC,
     EMPTY,
@@ -20,11 +21,11 @@ from lint.sources.python.values import (
     Map,
     Part,
     Seq,
+    Spread,
     Text,
     Value,
     concat,
     items_of,
-    literal,
     marked,
     param,
     parts_of,
@@ -37,7 +38,9 @@ _GENERATORS = frozenset({"random.Random", "numpy.random.default_rng", "random.Sy
 _SAME = frozenset(
     "list tuple iter reversed enumerate str next deepcopy copy dedent cast escape repr format int round".split()
 )
-_LOADS = frozenset({"json.load", "yaml.safe_load", "json.loads", "yaml.load", "tomllib.load"})
+_MEASURES = frozenset("len sum min max any all bool hash id isinstance issubclass hasattr type".split())
+_PASSES = frozenset("map filter zip chain islice from_iterable fromkeys".split())
+_LOADS = frozenset({"open", "json.load", "yaml.safe_load", "json.loads", "yaml.load", "tomllib.load"})
 
 
 def evaluate_call(node: ast.Call, scope: Scope, evaluate: Evaluate) -> Value:
@@ -45,15 +48,18 @@ def evaluate_call(node: ast.Call, scope: Scope, evaluate: Evaluate) -> Value:
     call = _with_arguments(node, scope, evaluate)
     role = sites.message_role(node, scope)
     if role is not None:
-        return _message(call, role)
-    if _hand_over(call):
+        return handing.message(call, role)
+    if handing.hand_over(call):
         return UNKNOWN
     value = _known_name(call)
     if value is None and isinstance(node.func, ast.Attribute):
         value = method_of(call, node.func.attr, evaluate(node.func.value, scope))
     if value is None:
         value = _helper(call)
-    return value if value is not None else Text((*carried(call), Part(DYNAMIC)))
+    if value is None:
+        guesses.handed(call)
+        value = Text((*carried(call), Part(DYNAMIC)))
+    return value
 
 
 def _with_arguments(node: ast.Call, scope: Scope, evaluate: Evaluate) -> Call:
@@ -73,76 +79,10 @@ def _with_arguments(node: ast.Call, scope: Scope, evaluate: Evaluate) -> Call:
     return Call(node, scope, tuple(positional), named, places)
 
 
-def _message(call: Call, role: str) -> Value:
-    content = call.named.get("content", call.positional[-1] if call.positional else EMPTY)
-    spoken = literal(role) if role else call.named.get("role", EMPTY)
-    message = Map((("role", spoken), ("content", content)))
-    if role == "system":
-        _hit(call, {"system": content})
-    return message
-
-
-def _hit(call: Call, arguments: dict[str, Value]) -> None:
-    row, column = place(call.node)
-    name = chain(call.node.func).removeprefix("().")
-    call.scope.run.hits.append(Hit(name, row, column, arguments, dict(call.places)))
-
-
-def _hand_over(call: Call) -> bool:
-    """Record a call site. Returns whether the call is one."""
-    node = call.node
-    names = sites.arguments_of(node, call.scope)
-    if names is None:
-        return _post(call) or _template(call)
-    given = {**dict(zip(names, call.positional, strict=False)), **{k: v for k, v in call.named.items() if k in names}}
-    if names == ("messages",):
-        given = {"messages": call.named.get("messages", call.first())}
-        if not sites.looks_like_messages(given["messages"]):
-            return False
-    _hit(call, given)
-    return True
-
-
-def _post(call: Call) -> bool:
-    body = call.named.get("json")
-    if body is None or not sites.is_post(call.node):
-        return False
-    url = call.named.get("url") or concat(*call.positional[:2])
-    if sites.is_body(url, body) and isinstance(body, Map):
-        _hit(call, dict(body.entries))
-        return True
-    return False
-
-
-def _template(call: Call) -> bool:
-    if chain(call.node.func).rpartition(".")[2] not in ("from_messages", "from_template"):
-        return False
-    row, column = place(call.node)
-    first = call.first()
-    if isinstance(first, Seq):
-        messages = [sites.as_message(item) for item in first.items]
-        filled = tuple(
-            Map(
-                (
-                    ("role", m.get("role") or EMPTY),
-                    ("content", formats.prompt_template(m.get("content") or EMPTY, row, column)),
-                )
-            )
-            if isinstance(m, Map)
-            else m
-            for m in messages
-        )
-        _hit(call, {"messages": Seq(filled, first.marks)})
-    else:
-        _hit(call, {"prompt": formats.prompt_template(first, row, column)})
-    return True
-
-
 def _known_name(call: Call) -> Value | None:
     name = call.scope.resolve(call.node.func)
     if not name:
         return None
-    last = name.rpartition(".")[2]
     kind = of_call(name)
     if kind is not None:
         return origin(call, name, kind)
@@ -150,19 +90,36 @@ def _known_name(call: Call) -> Value | None:
         return without(call.first(), ORDER)
     if name == "json.dumps":
         return _dumps(call)
-    if name in _LOADS or name == "open":
-        return FILE if not volatile(call.first()) else call.first()
+    if name in _LOADS:
+        return FILE
+    if name in _MEASURES:
+        return UNKNOWN
     if name in _GENERATORS:
         return UNKNOWN if call.everything else Text((Part(DYNAMIC, label="generator"),))
+    return _collection(call, name)
+
+
+def _collection(call: Call, name: str) -> Value | None:
+    """Calls that make a list or mapping of their arguments, or give one of them back."""
+    last = name.rpartition(".")[2]
     if name == "dict":
         return _mapping(call)
     if name == "collections.deque" and ("maxlen" in call.named or len(call.positional) > 1):
         return Seq(items_of(call.first()), (call.part("window"),))
     if last == "trim_messages":
         return marked(Seq(items_of(call.first())), call.part("window"))
+    if last in _PASSES and call.positional:
+        return _passed(call)
     if last in _SAME and call.positional:
-        return call.positional[-1] if last == "cast" else call.first()
+        held = call.positional[-1] if last == "cast" else call.first()
+        return written(held, call.node) if last in ("str", "repr", "format") else held
     return None
+
+
+def _passed(call: Call) -> Value:
+    """What goes through the items of lists: their order stays."""
+    marks = tuple(mark for value in call.everything for mark in parts_of(value) if mark.kind in ORDER)
+    return Seq((Spread(concat(*(without(value, ORDER) for value in call.everything))),), marks)
 
 
 def _mapping(call: Call) -> Value:
@@ -175,10 +132,28 @@ def _mapping(call: Call) -> Value:
 def _dumps(call: Call) -> Value:
     value = call.first()
     ordered = formats.known(call.named.get("sort_keys", EMPTY)) == "True"
+    drifts = Text(tuple(_form(call)))
     if ordered:
-        return Text((*volatile(without(value, ORDER)), Part(DYNAMIC))) if param(value) else without(value, ORDER)
+        plain = without(value, ORDER)
+        return Text((*drifts.parts, *volatile(plain), Part(DYNAMIC))) if param(value) else _headed(drifts, plain)
     found = param(value)
-    return Text((call.part("json_order", f"json.dumps of {found.label}"),)) if found else value
+    if found:
+        return Text((*drifts.parts, call.part("json_order", f"json.dumps of {found.label}")))
+    return _headed(drifts, value)
+
+
+def _headed(parts: Text, value: Value) -> Value:
+    return concat(parts, value) if parts.parts else value
+
+
+def _form(call: Call) -> Iterator[Part]:
+    """Arguments by which the same value is spelled in another way, when they are not always the same."""
+    for keyword in call.node.keywords:
+        if keyword.arg in ("indent", "separators", "ensure_ascii"):
+            given = call.named[keyword.arg]
+            found = param(given)
+            if found or isinstance(keyword.value, ast.IfExp):
+                yield Part("json_format", f"{keyword.arg} of json.dumps", *place(keyword.value))
 
 
 def _write_back(call: Call, function: Function, changed: Mapping[str, Value], skipped: int) -> None:
@@ -197,7 +172,16 @@ def _helper(call: Call) -> Value | None:
         value, changed = call.scope.run.call(function, call.scope, (*own, *call.positional), call.named)
         _write_back(call, function, changed, len(own))
         return value
-    name = call.node.func.id if isinstance(call.node.func, ast.Name) else ""
-    if name in call.scope.run.module.classes and call.named:
-        return Map(tuple(call.named.items()))
+    if _is_class(chain(call.node.func)):
+        guesses.handed(call)
+        fields = (*((f"#{at}", value) for at, value in enumerate(call.positional)), *call.named.items())
+        if call.scope.run.module.is_plain(chain(call.node.func)):
+            fields = (*fields, instance(chain(call.node.func)))
+        return Map(fields, made=True)
     return None
+
+
+def _is_class(name: str) -> bool:
+    """Whether a callee is called as classes are: what it makes has fields, and is no text."""
+    last = name.rpartition(".")[2].lstrip("_")
+    return last[:1].isupper() and not last.isupper()

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
-from lint.sources.python import calls, formats
-from lint.sources.python.binding import bind, dotted, element_of, member, part_at
-from lint.sources.python.origins import narrow
+from lint.sources.python import calls, displays, formats
+from lint.sources.python.binding import bind, dotted, instance, member, part_at, written
+from lint.sources.python.origins import PER_PROCESS, narrow
 from lint.sources.python.scope import Scope, place
-from lint.sources.python.shapes import cuts_front, is_set, rewrites
+from lint.sources.python.shapes import cuts_front, is_set
 from lint.sources.python.values import (
     DYNAMIC,
     EMPTY,
@@ -29,15 +29,10 @@ from lint.sources.python.values import (
     literal,
     marked,
     param,
-    parts_of,
     retag,
     volatile,
     without,
 )
-
-_PER_PROCESS = dict.fromkeys(("clock", "date", "id", "random", "sampled", "shuffled", "state"), "replica") | {
-    ENVIRONMENT: DYNAMIC
-}
 
 
 def evaluate(node: ast.expr, scope: Scope) -> Value:
@@ -63,9 +58,11 @@ def _name(node: ast.Name, scope: Scope) -> Value:
         return _here(scope.env[node.id], node)
     if node.id in scope.run.globals:
         value = scope.run.globals[node.id]
-        return value if scope.top else retag(value, _PER_PROCESS)
+        return value if scope.top else retag(value, PER_PROCESS)
     if node.id in scope.run.module.imports and node.id.isupper():
         return FILE
+    if node.id in scope.closures or node.id in scope.run.module.functions or node.id in scope.run.module.classes:
+        return instance(node.id)[1]
     return UNKNOWN
 
 
@@ -118,7 +115,7 @@ def _joined(node: ast.JoinedStr, scope: Scope) -> Value:
 
 
 def _formatted(node: ast.FormattedValue, scope: Scope) -> Value:
-    value = evaluate(node.value, scope)
+    value = written(evaluate(node.value, scope), node.value)
     spec = formats.constant_text(node.format_spec)
     return retag(value, narrow("", spec)) if spec else value
 
@@ -158,56 +155,11 @@ def add(*values: Value) -> Value:
     return concat(*values)
 
 
-def _display(node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
-    items: list[Value] = []
-    for element in node.elts[:1000]:
-        value = evaluate(element.value if isinstance(element, ast.Starred) else element, scope)
-        items.extend(items_of(value) if isinstance(element, ast.Starred) else [value])
-    shape = Seq(tuple(items))
-    return marked(shape, part_at("unordered", node)) if isinstance(node, ast.Set) and len(items) > 1 else shape
-
-
-def _dict(node: ast.Dict, scope: Scope) -> Value:
-    entries: list[tuple[str, Value]] = []
-    for key, inner in zip(node.keys[:1000], node.values, strict=False):
-        value = evaluate(inner, scope)
-        if key is None:
-            entries.extend(value.entries if isinstance(value, Map) else [("**", concat(value))])
-        else:
-            name = evaluate(key, scope)
-            entries.append((formats.known(name) or "?", value if not volatile(name) else concat(name, value)))
-    return Map(tuple(entries))
-
-
-def _comprehension(node: ast.ListComp | ast.GeneratorExp | ast.SetComp, scope: Scope) -> Value:
-    inner = _bind_generators(node.generators, scope)
-    walked = inner.env.pop("<walked>", EMPTY)
-    element = evaluate(node.elt, inner)
-    marks = tuple(part for part in parts_of(walked) if part.kind in ("unordered", "shuffled", "sampled", "window"))
-    items: Value = Seq((Spread(concat(element)),) if not isinstance(element, Map) else (element,), marks)
-    if rewrites(node):
-        items = marked(items, part_at("edited", node))
-    return marked(items, part_at("unordered", node)) if isinstance(node, ast.SetComp) else items
-
-
-def _bind_generators(generators: list[ast.comprehension], scope: Scope) -> Scope:
-    inner = replace(scope, env=dict(scope.env), walks=dict(scope.walks))
-    for index, generator in enumerate(generators):
-        walked = evaluate(generator.iter, inner)
-        bind(generator.target, element_of(walked), inner)
-        if index == 0:
-            inner.env["<walked>"] = walked
-    return inner
-
-
-def _dict_comprehension(node: ast.DictComp, scope: Scope) -> Value:
-    inner = _bind_generators(node.generators, scope)
-    walked = inner.env.pop("<walked>", EMPTY)
-    return concat(Text(volatile(walked)), evaluate(node.key, inner), evaluate(node.value, inner))
-
-
 def _either(node: ast.IfExp, scope: Scope) -> Value:
     evaluate(node.test, scope)
+    decided = scope.decides(node.test)
+    if decided is not None:
+        return evaluate(node.body if decided else node.orelse, scope)
     return join(evaluate(node.body, scope), evaluate(node.orelse, scope))
 
 
@@ -233,7 +185,7 @@ def _call(node: ast.Call, scope: Scope) -> Value:
 
 
 def _lambda(_node: ast.Lambda, _scope: Scope) -> Value:
-    return UNKNOWN
+    return instance("lambda")[1]
 
 
 _HANDLERS: dict[type[ast.expr], Callable[..., Value]] = {
@@ -244,14 +196,14 @@ _HANDLERS: dict[type[ast.expr], Callable[..., Value]] = {
     ast.JoinedStr: _joined,
     ast.FormattedValue: _formatted,
     ast.BinOp: _binary,
-    ast.List: _display,
-    ast.Tuple: _display,
-    ast.Set: _display,
-    ast.Dict: _dict,
-    ast.ListComp: _comprehension,
-    ast.GeneratorExp: _comprehension,
-    ast.SetComp: _comprehension,
-    ast.DictComp: _dict_comprehension,
+    ast.List: displays.display,
+    ast.Tuple: displays.display,
+    ast.Set: displays.display,
+    ast.Dict: displays.mapping,
+    ast.ListComp: displays.comprehension,
+    ast.GeneratorExp: displays.comprehension,
+    ast.SetComp: displays.comprehension,
+    ast.DictComp: displays.dict_comprehension,
     ast.IfExp: _either,
     ast.BoolOp: _bool,
     ast.NamedExpr: _walrus,

@@ -5,15 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from lint.sources.python import guesses
 from lint.sources.python.expressions import evaluate
+from lint.sources.python.formats import known
 from lint.sources.python.module import Function
 from lint.sources.python.scope import MAX_DEPTH, SELF, Run, Scope, place
-from lint.sources.python.values import PARAM, UNKNOWN, Map, Part, Seq, Text, Value, join, parts_of
+from lint.sources.python.values import DYNAMIC, PARAM, UNKNOWN, Map, Part, Seq, Text, Value, join, parts_of, retag
+
+_CONFIGURED = {"state": DYNAMIC}
+"""A folder that an object was made in is its own for good."""
 
 
 def start(function: Function, run: Run, owner: str | None, closures: Scope | None = None) -> None:
     """Follow a function with nothing known of its arguments."""
-    scope = Scope(run, owner=owner, active=(id(function),))
+    scope = Scope(run, owner=owner, active=(*(closures.active if closures else ()), id(function)))
     if closures is not None:
         scope.env.update(closures.env)
         scope.closures.update(closures.closures)
@@ -25,6 +30,7 @@ def start(function: Function, run: Run, owner: str | None, closures: Scope | Non
         _give_instance(scope, owner, parameters[0] if parameters else "self")
     run.entered.add(id(function))
     scope.run.execute(function.body, scope)
+    guesses.returned(function, _result(scope), scope)
 
 
 def _parameters(function: Function) -> list[str]:
@@ -56,7 +62,7 @@ def _instance(run: Run, owner: str) -> Mapping[str, Value]:
         me = f"{names[0]}." if names else "self."
         fields.update({key.removeprefix(me): value for key, value in scope.env.items() if key.startswith(me)})
     for key, value in fields.items():
-        fields[key] = value if parts_of(value) else UNKNOWN
+        fields[key] = retag(value, _CONFIGURED) if parts_of(value) else UNKNOWN
     return fields
 
 
@@ -72,7 +78,14 @@ def call_function(
     scope.closures.update(caller.closures)
     names = _parameters(function)
     scope.env.update(dict.fromkeys(names, UNKNOWN))
-    scope.env.update(_defaults(function, scope))
+    defaults = _defaults(function, scope)
+    given_names = {*names[: len(positional)], *named}
+    scope.fixed = {
+        name: known(value) == "True"
+        for name, value in defaults.items()
+        if name not in given_names and known(value) in ("True", "False")
+    }
+    scope.env.update(defaults)
     scope.env.update(zip(names, positional, strict=False))
     scope.env.update({name: value for name, value in named.items() if name in names})
     if positional and positional[0] is SELF and names:
@@ -80,7 +93,9 @@ def call_function(
     caller.run.entered.add(id(function))
     given = {name: scope.env[name] for name in names}
     scope.run.execute(function.body, scope)
-    return _result(scope), _changed(function, scope, given)
+    result = _result(scope)
+    guesses.returned(function, result, scope)
+    return result, _changed(function, scope, given)
 
 
 def _changed(function: Function, scope: Scope, given: Mapping[str, Value]) -> dict[str, Value]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from lint.sources.python import formats
+from lint.sources.python.binding import written
 from lint.sources.python.call import Call, carried, origin
 from lint.sources.python.module import chain
-from lint.sources.python.origins import narrow, of_call
+from lint.sources.python.origins import RETRIEVES, narrow, of_call
 from lint.sources.python.values import (
     FILE,
     PARAM,
@@ -36,9 +37,12 @@ def method_of(call: Call, method: str, receiver: Value) -> Value | None:
     if method == "join":
         return _join(call, receiver)
     if method == "format" and parts_of(receiver):
-        return formats.braces(receiver, call.positional, call.named)
+        given = [written(value, call.node) for value in call.positional]
+        return formats.braces(receiver, given, {k: written(value, call.node) for k, value in call.named.items()})
+    if method == "format_map" and isinstance(call.first(), Map):
+        return formats.braces(receiver, (), _fields(call))
     if method in ("substitute", "safe_substitute", "render"):
-        return formats.named_holes(receiver, call.named, jinja=method == "render")
+        return formats.named_holes(receiver, _fields(call), jinja=method == "render")
     if method == "replace" and len(call.positional) >= 2:
         return formats.swap(receiver, formats.known(call.first()), call.positional[1])
     if method in ("partition", "split") and formats.known(call.first()) == "?":
@@ -55,6 +59,12 @@ def method_of(call: Call, method: str, receiver: Value) -> Value | None:
     return _method_source(call, method, receiver)
 
 
+def _fields(call: Call) -> dict[str, Value]:
+    """What a template is filled with: of a mapping, and of keywords."""
+    first = call.first()
+    return {**(dict(first.entries) if isinstance(first, Map) else {}), **call.named}
+
+
 def _carrier(receiver: Value) -> Value:
     return receiver if parts_of(receiver) else UNKNOWN
 
@@ -65,8 +75,12 @@ def _method_source(call: Call, method: str, receiver: Value) -> Value | None:
         return Text((call.part(kind),))
     if method == "read_text":
         return FILE
-    if method in ("invoke", "ainvoke", "search", "query") and "retriev" in chain(call.node.func):
+    if method in RETRIEVES and "retriev" in chain(call.node.func):
         return Text((call.part("docs"),))
+    if method == "open":
+        return FILE
+    if isinstance(receiver, Map):
+        return None
     own = volatile(receiver)
     return Text((*own, *carried(call))) if own else None
 

@@ -8,21 +8,29 @@ from collections.abc import Callable
 from lint.sources.python import formats
 from lint.sources.python.expressions import add, evaluate
 from lint.sources.python.scope import Scope, place
-from lint.sources.python.shapes import cuts_front
-from lint.sources.python.values import Map, Part, Seq, Value, items_of, literal, marked, parts_of
+from lint.sources.python.shapes import cuts_front, from_end, is_envelope, shrinks
+from lint.sources.python.values import ORDER, Map, Part, Seq, Value, items_of, literal, marked, parts_of, without
 
 
 def set_item(target: ast.Subscript, value: Value, scope: Scope, node: ast.stmt | ast.expr) -> None:
     """`owner[index] = value`."""
     base = target.value
     if isinstance(base, ast.Subscript):
-        _set_in_message(base, value, scope, node)
+        _set_in_message(target, base, value, scope, node)
         return
     name = key_of(base)
     if name in scope.walks:
-        edit(scope.walks[name], scope, node)
+        edit_walked(name, target, value, scope, node)
     elif name:
         scope.env[name] = _with_item(evaluate(base, scope), target.slice, value)
+
+
+def edit_walked(
+    name: str, target: ast.Subscript | ast.Attribute, value: Value, scope: Scope, node: ast.stmt | ast.expr
+) -> None:
+    """A field of a loop variable is set: an edit of the list when only old messages are, or text is cut down."""
+    if shrinks(target, node, value) or (name in scope.aged and not is_envelope(target)):
+        edit(scope.walks[name], scope, node)
 
 
 def _with_item(owner: Value, index: ast.expr, value: Value) -> Value:
@@ -35,7 +43,9 @@ def _with_item(owner: Value, index: ast.expr, value: Value) -> Value:
     return owner
 
 
-def _set_in_message(message: ast.Subscript, value: Value, scope: Scope, node: ast.stmt | ast.expr) -> None:
+def _set_in_message(
+    target: ast.Subscript, message: ast.Subscript, value: Value, scope: Scope, node: ast.stmt | ast.expr
+) -> None:
     """`messages[i]["content"] = value`."""
     name = key_of(message.value)
     index = formats.integer(message.slice)
@@ -47,7 +57,7 @@ def _set_in_message(message: ast.Subscript, value: Value, scope: Scope, node: as
     if index == 0:
         rest = items_of(held)[1:] if isinstance(held, Seq) else items_of(held)
         scope.env[name] = Seq((Map((("role", literal("system")), ("content", value))), *rest))
-    elif formats.constant_text(message.slice) is None:
+    elif formats.constant_text(message.slice) is None and not is_envelope(target):
         edit(name, scope, node)
 
 
@@ -105,11 +115,15 @@ def shuffle(call: ast.Call, scope: Scope) -> bool:
 
 
 def _appended(held: Value, call: ast.Call, scope: Scope) -> Value | None:
-    return Seq((*items_of(held), evaluate(call.args[0], scope)), _own(held)) if call.args else None
+    if not call.args:
+        return None
+    return scope.collected(Seq((*items_of(_plain(held)), evaluate(call.args[0], scope)), _own(held)))
 
 
 def _extended(held: Value, call: ast.Call, scope: Scope) -> Value | None:
-    return add(Seq(items_of(_plain(held)), _own(held)), evaluate(call.args[0], scope)) if call.args else None
+    if not call.args:
+        return None
+    return scope.collected(add(Seq(items_of(_plain(held)), _own(held)), evaluate(call.args[0], scope)))
 
 
 def _plain(held: Value) -> Value:
@@ -125,9 +139,18 @@ def _inserted(held: Value, call: ast.Call, scope: Scope) -> Value | None:
         return None
     value = evaluate(call.args[1], scope)
     items = items_of(_plain(held))
+    if from_end(call.args[0]) and isinstance(value, Map) and _is_local(call):
+        held = marked(
+            held if isinstance(held, Seq) else Seq(items), Part("moving", formats.shown(call), *place(call))
+        )
     if formats.integer(call.args[0]) == 0:
         return Seq((value, *items), _own(held))
-    return Seq((*items, value), _own(held))
+    return scope.collected(Seq((*items, value), _own(held)))
+
+
+def _is_local(call: ast.Call) -> bool:
+    """Whether the list lives no longer than this request, as far as its name says."""
+    return isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
 
 
 def _popped(held: Value, call: ast.Call, _scope: Scope) -> Value | None:
@@ -139,7 +162,7 @@ def _popped(held: Value, call: ast.Call, _scope: Scope) -> Value | None:
 
 
 def _sorted(held: Value, _call: ast.Call, _scope: Scope) -> Value | None:
-    return Seq(held.items) if isinstance(held, Seq) else None
+    return without(held, ORDER)
 
 
 def _updated(held: Value, call: ast.Call, scope: Scope) -> Value | None:

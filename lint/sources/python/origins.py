@@ -34,6 +34,7 @@ CALLS: Final[dict[str, str]] = {
         "sampled",
     ),
     **dict.fromkeys(["os.getenv", "os.environ.get"], "environment"),
+    "itertools.count": "counter",
     **dict.fromkeys(["random.shuffle", "numpy.random.shuffle"], "shuffled"),
     **dict.fromkeys(
         """os.listdir os.scandir os.walk glob.glob glob.iglob set frozenset
@@ -62,6 +63,13 @@ METHODS: Final[dict[str, str]] = {
     ),
 }
 
+RETRIEVES: Final = frozenset({"invoke", "ainvoke", "search", "query"})
+"""Methods of retrievers, that others have too."""
+PER_PROCESS: Final[dict[str, str]] = {
+    **dict.fromkeys(("clock", "id", "random", "sampled", "shuffled", "state"), "replica"),
+    "environment": "dynamic",
+}
+"""What becomes of kinds that are evaluated once, when a module is imported. A date stays one."""
 _SUB_DAY = re.compile(r"%-?[HIMSfsXcpTRr]")
 _DAY_METHODS = frozenset({"date", "toordinal", "isoweekday", "weekday"})
 _DAY_FIELDS = frozenset({"year", "month", "day"})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lint.sources.python.module import Function, Module
-from lint.sources.python.values import DYNAMIC, Part, Text, Value
+from lint.sources.python.values import DYNAMIC, Part, Seq, Text, Value, parts_of
 
 MAX_STEPS = 100_000
 MAX_DEPTH = 6
@@ -19,13 +19,15 @@ class OutOfSteps(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A prompt handed to a call site. name: of the site; arguments: what was given, by what it is."""
+    """A prompt handed to a call site. name: of the site; arguments: what was given, by what it is. guessed: it is no
+    site that we know, only something that is called or built like a prompt."""
 
     name: str
     row: int
     column: int
     arguments: dict[str, Value]
     places: dict[str, tuple[int, int]]
+    guessed: bool = False
 
 
 @dataclass(slots=True)
@@ -35,6 +37,7 @@ class Run:
     module: Module
     call: Callable[[Function, Scope, tuple[Value, ...], Mapping[str, Value]], tuple[Value, Mapping[str, Value]]]
     execute: Callable[[Iterable[ast.stmt], Scope], None]
+    evaluate: Callable[[ast.expr, Scope], Value]
     globals: dict[str, Value] = field(default_factory=dict)
     instances: dict[str, dict[str, Value]] = field(default_factory=dict)
     hits: list[Hit] = field(default_factory=list)
@@ -51,13 +54,18 @@ class Run:
 @dataclass(slots=True)
 class Scope:
     """One function being followed. env: names, and dotted names of attributes, to values; walks: loop variable to the
-    list it walks over; seeded: the random module has a fixed seed."""
+    list it walks over; aged: those of them that a loop tells old from new; orders: what leaves the order of the loops
+    around open; fixed: parameters that are left at a true or false default; seeded: the random module has a fixed
+    seed."""
 
     run: Run
     env: dict[str, Value] = field(default_factory=dict)
     owner: str | None = None
     active: tuple[int, ...] = ()
     walks: dict[str, str] = field(default_factory=dict)
+    aged: set[str] = field(default_factory=set)
+    orders: tuple[Part, ...] = ()
+    fixed: Mapping[str, bool] = field(default_factory=dict)
     closures: dict[str, Function] = field(default_factory=dict)
     returned: list[Value] = field(default_factory=list)
     seeded: bool = False
@@ -83,6 +91,37 @@ class Scope:
             owner = self.owner if node.value.id in ("self", "cls") or node.value.id == self.me() else node.value.id
             return functions.get(f"{owner}.{node.attr}")
         return None
+
+    def decides(self, test: ast.expr) -> bool | None:
+        """What a condition is, when it is a parameter that is left at its default."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self.decides(test.operand)
+            return None if inner is None else not inner
+        return self.fixed.get(test.id) if isinstance(test, ast.Name) else None
+
+    def branch(self) -> Scope:
+        """The same place, with names of its own."""
+        return Scope(
+            self.run,
+            dict(self.env),
+            self.owner,
+            self.active,
+            dict(self.walks),
+            self.aged,
+            self.orders,
+            self.fixed,
+            self.closures,
+            self.returned,
+            self.seeded,
+            self.top,
+        )
+
+    def collected(self, held: Value) -> Value:
+        """What a loop collected, in the order of the loop."""
+        new = tuple(part for part in self.orders if part not in parts_of(held))
+        if not new:
+            return held
+        return Seq(held.items, (*held.marks, *new)) if isinstance(held, Seq) else Text((*new, *parts_of(held)))
 
     def me(self) -> str | None:
         """What this method calls its own object."""

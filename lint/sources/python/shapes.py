@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 
-from lint.sources.python.values import Value, volatile
+from lint.sources.python.values import STATIC, Value, parts_of, volatile
 
 
 def cuts_front(bounds: ast.Slice) -> bool:
@@ -18,6 +19,50 @@ def cuts_front(bounds: ast.Slice) -> bool:
         isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "len"
         for inner in ast.walk(lower)
     )
+
+
+_SHRINKS = re.compile(r"compact|truncat|summar|short|prun|trim|clear|elide|redact|evict|strip_old", re.IGNORECASE)
+_ENVELOPE = frozenset({"role", "cache_control", "name", "id", "type"})
+
+
+def by_age(node: ast.For | ast.AsyncFor) -> bool:
+    """Whether a loop over messages tells old from new ones: it leaves the end out, or compares a place or a count."""
+    walked = node.iter.args[0] if isinstance(node.iter, ast.Call) and node.iter.args else node.iter
+    if isinstance(walked, ast.Subscript) and isinstance(walked.slice, ast.Slice) and walked.slice.upper is not None:
+        return True
+    places = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)} if _numbered(node) else set()
+    return any(
+        isinstance(inner, ast.Compare) and any(isinstance(n, ast.Name) and n.id in places for n in ast.walk(inner))
+        for statement in node.body
+        if places
+        for inner in ast.walk(statement)
+    )
+
+
+def _numbered(node: ast.For | ast.AsyncFor) -> bool:
+    return isinstance(node.iter, ast.Call) and getattr(node.iter.func, "id", "") in ("enumerate", "range")
+
+
+def shrinks(target: ast.Subscript | ast.Attribute, node: ast.AST, value: Value) -> bool:
+    """Whether an assignment to a message replaces its text by fixed or shorter text."""
+    key = target.attr if isinstance(target, ast.Attribute) else getattr(target.slice, "value", "")
+    if key in _ENVELOPE:
+        return False
+    names = (getattr(n, "attr", "") or getattr(n, "id", "") for n in ast.walk(node))
+    sliced = any(isinstance(n, ast.Slice) and n.upper is not None for n in ast.walk(node))
+    return sliced or all(part.kind == STATIC for part in parts_of(value)) or any(_SHRINKS.search(n) for n in names)
+
+
+def is_envelope(target: ast.Subscript | ast.Attribute) -> bool:
+    """Whether an assignment to a message leaves its text alone."""
+    return (target.attr if isinstance(target, ast.Attribute) else getattr(target.slice, "value", "")) in _ENVELOPE
+
+
+def from_end(index: ast.expr) -> bool:
+    """Whether a place in a list is counted from its end: `-1`, `len(items) - 1`."""
+    if isinstance(index, ast.BinOp):
+        return isinstance(index.op, ast.Sub) and isinstance(index.left, ast.Call)
+    return isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub)
 
 
 def is_set(node: ast.BinOp, sides: tuple[Value, Value]) -> bool:

@@ -13,17 +13,20 @@ from lint.sources.python.module import chain
 from lint.sources.python.scope import Scope
 from lint.sources.python.values import Map, Seq, Text, Value, parts_of
 
-_CHAT = ("messages", "tools", "functions", "model", "response_format", "tool_choice", "system")
-_SUFFIXES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = tuple(
-    (suffix, arguments)
-    for suffixes, arguments in (
-        ("chat.completions.create chat.completions.parse chat.completions.stream ChatCompletion.create", _CHAT),
-        ("ChatCompletion.acreate messages.create messages.stream messages.count_tokens", _CHAT),
-        ("responses.create responses.parse responses.stream", ("instructions", "input", *_CHAT)),
-        ("completions.create Completion.create", ("prompt", "model")),
-    )
-    for suffix in suffixes.split()
+_CHAT = (
+    *("messages", "tools", "functions", "model", "response_format", "tool_choice", "system", "cache_control"),
+    *("prompt_cache_key", "cache_salt", "extra_body", "echo", "logprobs", "prompt_logprobs", "cache_prompt"),
 )
+_SITES: Final = (
+    ("chat.completions.create chat.completions.parse chat.completions.stream ChatCompletion.create", _CHAT),
+    ("ChatCompletion.acreate messages.create messages.stream messages.count_tokens messages.parse", _CHAT),
+    ("responses.create responses.parse responses.stream", ("instructions", "input", *_CHAT)),
+    ("completions.create Completion.create", ("prompt", "model", *_CHAT)),
+)
+_SUFFIXES: Final[dict[str, list[tuple[str, tuple[str, ...]]]]] = {}
+for _names, _arguments in _SITES:
+    for _suffix in _names.split():
+        _SUFFIXES.setdefault(_suffix.rpartition(".")[2], []).append((_suffix, _arguments))
 _RESOLVED: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("litellm.completion", "litellm.acompletion"), ("model", *_CHAT)),
     **dict.fromkeys(("litellm.text_completion",), ("model", "prompt")),
@@ -45,10 +48,10 @@ _URL = re.compile(r"/(?:chat/completions|completions|responses|messages|generate
 def arguments_of(node: ast.Call, scope: Scope) -> tuple[str, ...] | None:
     """The argument names by which this call takes a prompt, in positional order; None when it is no such call."""
     name = chain(node.func)
-    for suffix, arguments in _SUFFIXES:
+    last = name.rpartition(".")[2]
+    for suffix, arguments in _SUFFIXES.get(last, ()):
         if name == suffix or name.endswith("." + suffix):
             return arguments
-    last = name.rpartition(".")[2]
     if last in ("completion", "acompletion", "text_completion", "responses", "aresponses"):
         resolved = scope.resolve(node.func)
         return _RESOLVED.get(resolved)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
-from lint.sources.python.binding import bind, element_of
+from lint.sources.python import guesses
+from lint.sources.python.binding import bind, element_of, part_at
 from lint.sources.python.expressions import add, evaluate
+from lint.sources.python.formats import integer
 from lint.sources.python.functions import call_function, start
 from lint.sources.python.module import Module
-from lint.sources.python.mutations import changes, delete, edit, key_of, set_item, shuffle
+from lint.sources.python.mutations import changes, delete, edit_walked, key_of, set_item, shuffle
 from lint.sources.python.scope import MAX_DEPTH, Hit, Run, Scope
-from lint.sources.python.values import DYNAMIC, Seq, Text, Value, concat, join, param
+from lint.sources.python.shapes import by_age
+from lint.sources.python.values import DYNAMIC, ORDER, Seq, Text, Value, concat, join, param, parts_of
 
 
-def follow(tree: ast.Module) -> list[Hit]:
+def follow(tree: ast.Module, text: str) -> list[Hit]:
     """Every prompt that a module hands to a call site. Raises OutOfSteps, RecursionError."""
-    module = Module.of(tree)
-    run = Run(module, call_function, execute)
+    module = Module.of(tree, text)
+    run = Run(module, call_function, execute, evaluate)
     top = Scope(run, env=run.globals, top=True)
     execute(tree.body, top)
     for name in module.roots():
@@ -52,9 +54,15 @@ def _set(target: ast.expr, value: Value, scope: Scope, node: ast.stmt) -> None:
     if isinstance(target, ast.Subscript):
         set_item(target, value, scope, node)
     elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in scope.walks:
-        edit(scope.walks[target.value.id], scope, node)
+        edit_walked(target.value.id, target, value, scope, node)
     else:
         bind(target, value, scope)
+        _name_it(target, value, scope)
+
+
+def _name_it(target: ast.expr, value: Value, scope: Scope) -> None:
+    name = target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
+    guesses.named(name, value, target, scope)
 
 
 def _augment(node: ast.AugAssign, scope: Scope) -> None:
@@ -64,7 +72,12 @@ def _augment(node: ast.AugAssign, scope: Scope) -> None:
         return
     held = evaluate(node.target, scope)
     if isinstance(node.op, ast.Add):
-        bind(node.target, add(held, value), scope)
+        if isinstance(node.target, ast.Attribute) and integer(node.value) is not None:
+            bind(node.target, Text((part_at("counter", node.target),)), scope)
+            return
+        total = scope.collected(add(held, value))
+        bind(node.target, total, scope)
+        _name_it(node.target, total, scope)
     elif isinstance(node.op, ast.BitOr):
         bind(node.target, concat(held, value), scope)
 
@@ -72,7 +85,7 @@ def _augment(node: ast.AugAssign, scope: Scope) -> None:
 def _expression(node: ast.Expr, scope: Scope) -> None:
     call = node.value.value if isinstance(node.value, ast.Await) else node.value
     if isinstance(call, ast.Yield) and call.value is not None:
-        scope.returned.append(Seq((evaluate(call.value, scope),)))
+        scope.returned.append(scope.collected(Seq((evaluate(call.value, scope),))))
     elif isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and changes(call, call.func, scope):
         return
     elif isinstance(call, ast.Call) and call.args and scope.resolve(call.func) == "random.shuffle":
@@ -87,15 +100,24 @@ def _return(node: ast.Return, scope: Scope) -> None:
 
 
 def _branch(node: ast.If, scope: Scope) -> None:
-    evaluate(node.test, scope)
-    _both((node.body, node.orelse), scope)
+    """The whole chain of `elif` at once, so that a long one is not nested."""
+    bodies: list[list[ast.stmt]] = []
+    otherwise: list[ast.stmt] = [node]
+    while len(otherwise) == 1 and isinstance(otherwise[0], ast.If):
+        link = otherwise[0]
+        evaluate(link.test, scope)
+        decided = scope.decides(link.test)
+        otherwise = [] if decided else link.orelse
+        if decided is not False:
+            bodies.append(link.body)
+    _both([*bodies, otherwise], scope)
 
 
 def _both(bodies: Iterable[list[ast.stmt]], scope: Scope) -> None:
     before = dict(scope.env)
     after: list[dict[str, Value]] = []
     for body in bodies:
-        inner = replace(scope, env=dict(before), walks=dict(scope.walks))
+        inner = scope.branch()
         execute(body, inner)
         scope.seeded = scope.seeded or inner.seeded
         after.append(inner.env)
@@ -112,7 +134,11 @@ def _loop(node: ast.For | ast.AsyncFor, scope: Scope) -> None:
     bind(node.target, element_of(walked), scope)
     if over and target:
         scope.walks[target] = over
+        if by_age(node):
+            scope.aged.add(target)
+    outer, scope.orders = scope.orders, (*scope.orders, *(part for part in parts_of(walked) if part.kind in ORDER))
     execute(node.body, scope)
+    scope.orders = outer
     execute(node.orelse, scope)
     if target:
         scope.walks.pop(target, None)

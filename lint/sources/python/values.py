@@ -6,12 +6,13 @@ length, and parts that change, each with the place in the source it came from. T
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 MAX_PARTS = 256
 MAX_TEXT = 50_000
 STATIC, DYNAMIC, PARAM, ENVIRONMENT = "static", "dynamic", "param", "environment"
-NEUTRAL = frozenset({STATIC, DYNAMIC, PARAM, ENVIRONMENT})
+NEUTRAL = frozenset({STATIC, DYNAMIC, PARAM, ENVIRONMENT, "instance"})
 ORDER = frozenset({"unordered", "shuffled"})
 
 
@@ -53,9 +54,11 @@ class Seq:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A mapping or a message object; entries keep their order, the last of equal keys wins."""
+    """A mapping or an object; entries keep their order, the last of equal keys wins. made: by a class of which
+    nothing more is known."""
 
     entries: tuple[tuple[str, Value], ...] = ()
+    made: bool = False
 
     def get(self, key: str) -> Value | None:
         """The value at a key, or None."""
@@ -68,6 +71,7 @@ UNKNOWN = Text((Part(DYNAMIC),))
 FILE = Text((Part(STATIC, open=True),))
 
 
+@functools.lru_cache(maxsize=1024)
 def literal(text: str) -> Text:
     """Known characters."""
     return Text((Part(STATIC, chars=len(text), text=text if len(text) <= MAX_TEXT else None),)) if text else EMPTY
@@ -75,6 +79,8 @@ def literal(text: str) -> Text:
 
 def parts_of(value: Value) -> tuple[Part, ...]:
     """Everything a value would write, in order; at most MAX_PARTS parts."""
+    if isinstance(value, Text) and len(value.parts) <= MAX_PARTS:
+        return value.parts
     out: list[Part] = []
     stack: list[Value] = [value]
     while stack and len(out) < MAX_PARTS:

@@ -6,16 +6,23 @@ last user turn, because nothing that could have been cached stands behind it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from lint.sources import names
 from lint.sources.flow import CHARS_PER_TOKEN, PAGE_TOKENS, TEXT_TOKENS, Flow
+from lint.sources.python.breakpoints import breakpoint_flows
+from lint.sources.python.parameters import scope_flows
 from lint.sources.python.scope import Hit
 from lint.sources.python.values import DYNAMIC, NEUTRAL, PARAM, STATIC, Map, Part, Seq, Spread, Text, Value, parts_of
 
-_ORDERED: Final = frozenset({"unordered", "shuffled", "sampled", "json_order"})
-_LISTS: Final = frozenset({"window", "edited"})
+_ORDERED: Final = frozenset({"unordered", "shuffled", "sampled", "json_order", "json_format", "address"})
+_LISTS: Final = frozenset({"window", "edited", "moving"})
+_CERTAIN: Final = frozenset(
+    """clock date id random sampled shuffled unordered replica state counter signed docs window""".split()
+)
+"""Kinds that change for sure, whatever the value is used for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +35,7 @@ def flows(hits: list[Hit]) -> list[Flow]:
     """All of them, one per kind and place (the one with most behind it), in the order of the file."""
     best: dict[tuple[str, int, int], Flow] = {}
     for hit in hits:
-        for flow in (*_prompt(hit), *_scope(hit)):
+        for flow in (*_prompt(hit), *scope_flows(hit), *breakpoint_flows(hit)):
             key = (flow.kind, flow.row, flow.column)
             held = best.get(key)
             if held is None or (flow.more, flow.tokens) > (held.more, held.tokens):
@@ -36,57 +43,75 @@ def flows(hits: list[Hit]) -> list[Flow]:
     return sorted(best.values(), key=lambda flow: (flow.row, flow.column, flow.kind))
 
 
-def _prompt(hit: Hit) -> list[Flow]:
-    sections = _sections(hit.arguments)
-    found: list[Flow] = []
-    for index, section in enumerate(sections):
-        for at, part in enumerate(section.parts):
-            if part.kind in (STATIC, DYNAMIC) or not part.row:
-                continue
-            behind = (
-                [section.parts[at + 1 :]]
-                if section.where == "last"
-                else [
-                    section.parts[at + 1 :],
-                    *(later.parts for later in sections[index + 1 :]),
-                ]
-            )
-            chars, unknown = _static([part for parts in behind for part in parts])
-            history = section.where != "last" and any(later.where == "history" for later in sections[index + 1 :])
-            flow = _judge(part, section.where, chars // CHARS_PER_TOKEN, unknown, history)
-            if flow is not None:
-                kind, more = flow
-                found.append(
-                    Flow(
-                        kind,
-                        part.label,
-                        part.row,
-                        part.column,
-                        hit.name,
-                        hit.row,
-                        section.where,
-                        chars // CHARS_PER_TOKEN,
-                        more,
-                    )
-                )
-    return found
+@dataclass(frozen=True, slots=True)
+class _Stand:
+    """Where a part stands. tokens, unknown: of static text behind it that it could cost; history: the conversation
+    stands behind it; first: nothing that varies stands before it in the same text."""
+
+    part: Part
+    where: str
+    tokens: int
+    unknown: bool
+    history: bool
+    first: bool
 
 
-def _static(parts: list[Part]) -> tuple[int, bool]:
-    static = [part for part in parts if part.kind == STATIC]
-    return sum(part.chars for part in static), any(part.open for part in static)
+def _prompt(hit: Hit) -> Iterator[Flow]:
+    for stand in _stands(_sections(hit.arguments)):
+        part = stand.part
+        if part.kind in (STATIC, DYNAMIC) or not part.row or (hit.guessed and not _certain(stand)):
+            continue
+        judged = _judge(stand)
+        if judged is not None:
+            kind, more = judged
+            yield Flow(kind, part.label, part.row, part.column, hit.name, hit.row, stand.where, stand.tokens, more)
 
 
-def _judge(part: Part, where: str, tokens: int, unknown: bool, history: bool) -> tuple[str, bool] | None:
+def _stands(sections: list[_Section]) -> Iterator[_Stand]:
+    chars, unknown, history = 0, False, False
+    for section in reversed(sections):
+        alone = section.where == "last"
+        own, open_ = (0, False) if alone else (chars, unknown)
+        varies = _first_varying(section)
+        for at in range(len(section.parts) - 1, -1, -1):
+            part = section.parts[at]
+            yield _Stand(part, section.where, own // CHARS_PER_TOKEN, open_, history and not alone, at <= varies)
+            if part.kind == STATIC:
+                own, open_ = own + part.chars, open_ or part.open
+        chars, unknown = (chars + own, unknown or open_) if alone else (own, open_)
+        history = history or section.where == "history"
+
+
+def _first_varying(section: _Section) -> int:
+    """The index of the first part that is another one in each request."""
+    for at, part in enumerate(section.parts):
+        if part.kind == PARAM and _of_name(part.label) != "neutral":
+            return at
+        if section.where == "last" and part.kind != STATIC and (part.kind != PARAM or part.label):
+            return at
+    return len(section.parts)
+
+
+def _certain(stand: _Stand) -> bool:
+    """Whether a part of a prompt that was only guessed changes for sure, and costs something there."""
+    if stand.part.kind not in _CERTAIN or stand.where == "turn":
+        return False
+    return stand.tokens >= PAGE_TOKENS or stand.history or stand.part.kind in _ORDERED
+
+
+def _judge(stand: _Stand) -> tuple[str, bool] | None:
     """The kind of a part and whether unknown amounts stand behind it; None when it does no harm there."""
+    part, where, tokens, unknown = stand.part, stand.where, stand.tokens, stand.unknown
     kind = part.kind if part.kind != PARAM else _of_name(part.label)
     if kind in _LISTS:
-        return (kind, True) if where in ("history", "system") else None
-    if kind == "neutral" or kind in NEUTRAL:
+        return (kind, True) if where == "history" else None
+    if kind == "neutral" or kind in NEUTRAL or (kind == "json_order" and "[]" in part.label):
         return None
     if kind == "signed":
-        return kind, unknown or history
+        return kind, unknown or stand.history
     if where in ("last", "prompt", "history"):
+        if not stand.first:
+            return None
         enough = tokens >= (TEXT_TOKENS if where == "last" or part.kind == PARAM else PAGE_TOKENS) or (
             unknown and where != "history"
         )
@@ -95,7 +120,7 @@ def _judge(part: Part, where: str, tokens: int, unknown: bool, history: bool) ->
         return None
     if part.kind == PARAM or kind == "docs":
         return (kind, unknown) if tokens >= TEXT_TOKENS or unknown else None
-    return kind, unknown or history or where == "tools" or kind in _ORDERED
+    return kind, unknown or stand.history or where == "tools" or kind in _ORDERED
 
 
 def _of_name(label: str) -> str:
@@ -133,7 +158,9 @@ def _messages(value: Value, key: str) -> list[_Section]:
     for index, item in enumerate(value.items):
         if isinstance(item, Map):
             role = _role(item)
+            copied = not role and item.get("role") is not None
             where = "system" if role in ("system", "developer") else "last" if index >= last else "turn"
+            where = "history" if copied else where
             sections.append(_Section(where, _content(item)))
         else:
             sections.append(_Section("history" if _is_history(item) else "last", parts_of(item)))
@@ -146,7 +173,11 @@ def _is_history(item: Value) -> bool:
 
 def _content(message: Map) -> tuple[Part, ...]:
     return tuple(
-        part for key, value in message.entries if key not in ("role", "name", "type") for part in parts_of(value)
+        part
+        for key, value in message.entries
+        if key not in ("role", "name", "type")
+        for part in parts_of(value)
+        if part.kind not in _LISTS
     )
 
 
@@ -163,22 +194,3 @@ def _last_turn(messages: Seq) -> int:
             continue
         return index
     return 0
-
-
-def _scope(hit: Hit) -> list[Flow]:
-    """What picks another cache altogether: the model, the answer's schema, the tool choice."""
-    found: list[Flow] = []
-    for key, kind in (("model", "model"), ("response_format", "format"), ("tool_choice", "choice")):
-        value = hit.arguments.get(key)
-        if value is not None and key in hit.places and _varies(value, key):
-            row, column = hit.places[key]
-            found.append(Flow(kind, key, row, column, hit.name, hit.row, "scope", 0, True))
-    return found
-
-
-def _varies(value: Value, key: str) -> bool:
-    parts = parts_of(value)
-    if any(part.kind == "environment" or part.kind in ("sampled", "random") for part in parts):
-        return True
-    structured = key != "response_format" or isinstance(value, Map)
-    return key != "model" and structured and any(part.kind == PARAM for part in parts)

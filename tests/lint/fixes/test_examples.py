@@ -87,7 +87,7 @@ def test_a_python_fix_changes_nothing_else(rule: Rule, example: Example) -> None
 
 
 REWRITES = [
-    rewrites.reformatted,
+    rewrites.unparsed,
     rewrites.renamed,
     rewrites.with_call_extracted,
     rewrites.with_prompt_extracted,

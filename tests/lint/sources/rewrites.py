@@ -2,24 +2,46 @@
 
 import ast
 
+import black
 
-def reformatted(text: str) -> str:
-    """Another layout of the same program."""
+
+def blackened(text: str) -> str:
+    """The layout that black gives it."""
+    return black.format_str(text, mode=black.Mode())
+
+
+def unparsed(text: str) -> str:
+    """One statement a line, however long; no comments, other quotes."""
     return ast.unparse(ast.parse(text))
 
 
 def renamed(text: str) -> str:
-    """Every parameter and variable under another name; functions and imported names keep theirs."""
+    """Every parameter, variable, constant and function of the module under another name; fields, methods and imported
+    names keep theirs."""
     tree = ast.parse(text)
-    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    stored |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    names = {name: f"v{at}" for at, name in enumerate(sorted(stored - {"self"}))}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    names |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    functions = {node.name for node in _unowned(tree)}
+    new = {name: f"v{at}" for at, name in enumerate(sorted((names | functions) - {"self"}))}
+    for node in nodes:
         if isinstance(node, ast.Name):
-            node.id = names.get(node.id, node.id)
+            node.id = new.get(node.id, node.id)
         elif isinstance(node, ast.arg):
-            node.arg = names.get(node.arg, node.arg)
+            node.arg = new.get(node.arg, node.arg)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in functions:
+            for keyword in node.keywords:
+                keyword.arg = new.get(keyword.arg or "", keyword.arg)
+    for function in _unowned(tree):
+        function.name = new[function.name]
     return ast.unparse(tree)
+
+
+def _unowned(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """All functions that are no methods."""
+    methods = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for inner in node.body}
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return [node for node in ast.walk(tree) if isinstance(node, kinds) and id(node) not in methods]
 
 
 def with_call_extracted(text: str) -> str:

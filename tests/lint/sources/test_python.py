@@ -149,6 +149,13 @@ def test_position_decides() -> None:
         assert flows(text) == expected
 
 
+def test_a_nested_function_that_calls_its_owner() -> None:
+    """A function that makes a function that calls the first one again is followed once, and to its end."""
+    inner = "    def inner():\n        return outer(client)\n"
+    call = "    return client.completions.create(prompt=f'{time.time()}{POLICY}')\n"
+    assert flows(f"{HEAD}\ndef outer(client):\n{inner}{call}") == [("clock", "prompt")]
+
+
 UNREAD = {
     "syntax": "x = 1\ndef f(:\n",
     "zero byte": "a\0b",
@@ -205,6 +212,16 @@ def test_helpers_change_in_place() -> None:
     rebind = "\ndef helper(items):\n    items = items[-6:]\n    print(items)\n"
     assert flows(edit + call) == [("edited", "history")]
     assert flows(rebind + call) == []
+
+
+def test_a_signed_url_of_an_image() -> None:
+    """The address of an image is followed into its block, also in the last turn."""
+    image = '{"type": "image_url", "image_url": {"url": s3.generate_presigned_url("get", Params=key)}}'
+    parts = f'[{image}, {{"type": "text", "text": q}}]'
+    text = (
+        f"def ask(client, s3, key, q):\n    client.responses.create(input=[{{'role': 'user', 'content': {parts}}}])\n"
+    )
+    assert flows(text) == [("signed", "last")]
 
 
 def test_the_newest_turns_may_be_edited() -> None:

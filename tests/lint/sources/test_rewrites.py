@@ -12,7 +12,8 @@ from tests.lint.sources import rewrites
 BAD = [(r, e) for r in rules().values() for e in r.bad if e.filename.endswith(".py") and "FlowDocument" in r.judges]
 GOOD = [(r, e) for r in rules().values() for e in r.good if e.filename.endswith(".py") and "FlowDocument" in r.judges]
 REWRITES = [
-    rewrites.reformatted,
+    rewrites.blackened,
+    rewrites.unparsed,
     rewrites.renamed,
     rewrites.with_call_extracted,
     rewrites.with_prompt_extracted,
@@ -39,3 +40,11 @@ def test_good_examples_stay_clean_in_any_form(rule: Rule, example: Example, rewr
     """A rewritten good example has no finding of its rule."""
     codes = {finding.code for finding in lint_text(example.filename, rewrite(example.text))}
     assert rule.code not in codes
+
+
+def test_renaming_is_consistent() -> None:
+    """Functions, parameters and keywords of own calls get one new name; fields and imports keep theirs."""
+    text = "from m import f\n\ndef g(a, b):\n    return f(a).b\n\nc = g(1, b=2)\nd = f(b=c)"
+    assert rewrites.renamed(text) == (
+        "from m import f\n\ndef v4(v0, v1):\n    return f(v0).b\nv2 = v4(1, v1=2)\nv3 = f(b=v2)"
+    )

@@ -1,0 +1,75 @@
+"""Parameters of a call site that pick another cache, or none.
+
+The model, the answer's form, the tool choice, a cache key of one request alone, and settings with which engines
+compute a prompt again (vLLM and SGLang skip what is cached when log probabilities of the prompt are asked for).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from lint.sources.flow import Flow
+from lint.sources.python import formats
+from lint.sources.python.scope import Hit
+from lint.sources.python.values import EMPTY, PARAM, Map, Seq, Value, parts_of, volatile
+
+_KEYS: Final = ("prompt_cache_key", "cache_salt")
+_OFF: Final = frozenset({"", "0", "False", "false"})
+_ONCE: Final = frozenset({"id", "clock", "random"})
+
+
+def scope_flows(hit: Hit) -> list[Flow]:
+    """What picks another cache altogether: the model, the answer's schema, the tool choice."""
+    found: list[Flow] = []
+    for key, kind in (("model", "model"), ("response_format", "format"), ("tool_choice", "choice")):
+        value = hit.arguments.get(key)
+        if value is not None and key in hit.places and _varies(value, key) and not _forced(hit, key):
+            row, column = hit.places[key]
+            found.append(Flow(kind, key, row, column, hit.name, hit.row, "scope", 0, True))
+    return [*found, *_cached(hit)]
+
+
+def _forced(hit: Hit, key: str) -> bool:
+    """A tool choice of the only tool there is."""
+    tools = hit.arguments.get("tools")
+    items = tools.items if isinstance(tools, Seq) else ()
+    return key == "tool_choice" and len(items) == 1 and isinstance(items[0], Map)
+
+
+def _varies(value: Value, key: str) -> bool:
+    parts = parts_of(value)
+    if any(part.kind == "environment" or part.kind in ("sampled", "random") for part in parts):
+        return True
+    structured = key != "response_format" or (isinstance(value, Map) and not value.made)
+    return key != "model" and structured and any(part.kind == PARAM and part.label != key for part in parts)
+
+
+def _cached(hit: Hit) -> Iterator[Flow]:
+    """What keeps a request from finding, or sharing, a cached prompt."""
+    extra = hit.arguments.get("extra_body")
+    given = {**(dict(extra.entries) if isinstance(extra, Map) else {}), **hit.arguments}
+    for key in _KEYS:
+        part = next((part for part in volatile(given.get(key, EMPTY)) if part.kind in _ONCE), None)
+        if part is not None:
+            yield Flow(
+                "cache_key", f"{part.label} in {key}", part.row, part.column, hit.name, hit.row, "scope", 0, True
+            )
+    for key, label in _bypasses(given):
+        row, column = hit.places.get(key) or hit.places.get("extra_body") or (hit.row, hit.column)
+        yield Flow("bypass", label, row, column, hit.name, hit.row, "scope", 0, True)
+
+
+def _bypasses(given: dict[str, Value]) -> Iterator[tuple[str, str]]:
+    if _on(given, "prompt_logprobs"):
+        yield "prompt_logprobs", "prompt_logprobs"
+    elif _on(given, "echo") and _on(given, "logprobs"):
+        yield "echo", "echo with logprobs"
+    if formats.known(given.get("cache_prompt", EMPTY)) == "False":
+        yield "cache_prompt", "cache_prompt=False"
+    if _on(given, "return_logprob") and formats.known(given.get("logprob_start_len", EMPTY)) == "0":
+        yield "logprob_start_len", "logprob_start_len=0"
+
+
+def _on(given: dict[str, Value], key: str) -> bool:
+    return key in given and formats.known(given[key]) not in (None, *_OFF)
