@@ -226,6 +226,17 @@ def report(found: Sequence[tuple[str, Run | str, Verdict]]) -> None:
             print(f"  wrong: {', '.join(sorted(verdict.wrong)) or 'nothing'}")
 
 
+def rates(found: Sequence[tuple[str, Run | str]], folder: Path) -> None:
+    """The hit rate of the log as it is, by both simulations there are."""
+    ours_run = next(run for name, run in found if name == "prefixgate")
+    if isinstance(ours_run, Run):
+        known = [one["cost"]["hit_rate_before"] for one in json.loads(ours_run.output) if one["cost"]]
+        print(f"hit rate of the log, prefixgate's replay: {next(filter(None, known), None)}")
+    theirs = folder / "kvlint.json"
+    for sim in json.loads(theirs.read_text())["sims"] if theirs.exists() else ():
+        print(f"hit rate of the log, kvlint's {sim['engine']}: {sim['hit_rate']:.4f}")
+
+
 def main(arguments: Sequence[str]) -> None:
     """Run and print."""
     count = int(arguments[arguments.index("--requests") + 1]) if "--requests" in arguments else 5000
@@ -237,6 +248,7 @@ def main(arguments: Sequence[str]) -> None:
         print(f"{count:,} requests, {log.stat().st_size / count / 1000:.1f} KB each; faults: {', '.join(FAULTS)}")
         found = list(runs(log, folder, may_install="--install" in arguments))
         report(list(judged(found, folder)))
+        rates(found, folder)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """lint.traffic.exports: the same request out of every product's export, with what it says of time and tokens."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -260,3 +261,14 @@ def parse_or_not(raw: bytes) -> dict[str, Any]:
         return parse(raw)
     except ValueError:
         return {}
+
+
+def test_what_litellm_itself_logs() -> None:
+    """The standard logging payload of litellm 1.110.2, as a callback got it from a call with a mocked answer."""
+    file = Path(__file__).parents[3] / "data" / "lint" / "exports" / "litellm-1.110.2.json"
+    (found,) = requests_of(json.loads(file.read_text(encoding="utf-8")), parse)
+    assert found is not None
+    assert [message["content"] for message in found.body["messages"]] == ["Be brief", "Hi"]
+    assert [tool["function"]["name"] for tool in found.body["tools"]] == ["f"]
+    assert (found.body["model"], found.input_tokens, found.cached_tokens) == ("gpt-4o", 10, None)
+    assert found.at is not None
