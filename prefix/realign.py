@@ -10,10 +10,13 @@ wherever it stands, so that a list in another order is as recoverable as text be
 each run and never back: the work is linear in both texts, repetitive ones too.
 """
 
+from collections.abc import Callable
 from typing import AnyStr, NamedTuple
 
 WINDOW = 64
 """Shorter runs are not looked for: they are syntax and common words, not text that was lost."""
+
+_SHORT = 16_384
 
 
 class Run(NamedTuple):
@@ -44,20 +47,29 @@ def realign(a: AnyStr, b: AnyStr, start: int) -> list[Run]:
 
     start: length of the common prefix of the two. The sum of the lengths is what is recoverable of `b`.
     """
-    places: dict[AnyStr, int] = {}
-    for place in range(start, len(a) - WINDOW + 1, WINDOW // 2):
-        places.setdefault(a[place : place + WINDOW], place)
+    find, step = _finder(a, start)
     runs: list[Run] = []
     at = done = start
-    while places and at + WINDOW <= len(b):
-        hit = places.get(b[at : at + WINDOW])
-        if hit is None:
-            at += 1
+    while at + WINDOW <= len(b):
+        hit = find(b[at : at + WINDOW])
+        if hit < 0:
+            at += step
             continue
         run = _widest(a, b, Run(hit, at, WINDOW), start, done)
         runs.append(run)
         at = done = run.b + run.length
     return runs
+
+
+def _finder(a: AnyStr, start: int) -> tuple[Callable[[AnyStr], int], int]:
+    """Where a window stands in `a` from `start` on, -1 for nowhere; and from how many places of the other text it
+    has to be asked. A short text is searched as it is, of a long one every other window is remembered."""
+    if len(a) - start <= _SHORT:
+        return lambda window: a.find(window, start), WINDOW // 2
+    places: dict[AnyStr, int] = {}
+    for place in range(start, len(a) - WINDOW + 1, WINDOW // 2):
+        places.setdefault(a[place : place + WINDOW], place)
+    return lambda window: places.get(window, -1), 1
 
 
 def _widest(a: AnyStr, b: AnyStr, run: Run, start: int, done: int) -> Run:
