@@ -10,6 +10,7 @@ wherever it stands, so that a list in another order is as recoverable as text be
 each run and never back: the work is linear in both texts, repetitive ones too.
 """
 
+from collections.abc import Callable
 from typing import AnyStr, NamedTuple
 
 WINDOW = 64
@@ -17,6 +18,7 @@ WINDOW = 64
 
 GRID = WINDOW // 2
 """Any run that is this much longer than WINDOW is found."""
+_SHORT = 16_384
 
 
 class Run(NamedTuple):
@@ -51,15 +53,14 @@ def realign(a: AnyStr, b: AnyStr, start: int) -> list[Run]:
 
     start: length of the common prefix of the two. The sum of the lengths is what is recoverable of `b`.
     """
-    places = _places(a, start)
+    find, step = _finder(a, start)
     runs: list[Run] = []
     at = done = start
-    last = len(b) - WINDOW if places else -1
-    find = places.get
+    last = len(b) - WINDOW
     while at <= last:
         hit = find(b[at : at + WINDOW])
-        if hit is None:
-            at += 1
+        if hit < 0:
+            at += step
             continue
         back, most = 0, min(hit - start, at - done, WINDOW)
         while back < most and a[hit - back - 1] == b[at - back - 1]:
@@ -75,3 +76,12 @@ def _places(text: AnyStr, start: int) -> dict[AnyStr, int]:
     end = len(text) - WINDOW
     last = end - (end - start) % GRID
     return {text[place : place + WINDOW]: place for place in range(last, start - 1, -GRID)}
+
+
+def _finder(a: AnyStr, start: int) -> tuple[Callable[[AnyStr], int], int]:
+    """Where a window stands in `a` from `start` on, -1 for nowhere; and from how many places of the other text it
+    has to be asked. A short text is searched as it is, of a long one every other window is remembered."""
+    if len(a) - start <= _SHORT:
+        return lambda window: a.find(window, start), GRID
+    find = _places(a, start).get
+    return lambda window: find(window, -1), 1

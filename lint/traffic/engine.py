@@ -160,13 +160,13 @@ class TrafficEngine:
         again = sum(run.length for run in runs) or _same_end(prior.view, request.view, same)
         elsewhere = max(0, cached - same)
         few = again * 2 < len(request.view) - same
-        if max(again, alike(prior.view[same:], request.view[same:]) if few else 0) <= elsewhere:
+        if max(again, alike(prior.view, request.view, same) if few else 0) <= elsewhere:
             return None
         cause = self._known.cause(prior, request, same)
         if cause is None or cause.kind == "appended":
             return None
         if cause.kind in FORMS and not _in_newest(request.body, cause.path):
-            again = max(again, alike(prior.view[same:], request.view[same:]))
+            again = max(again, alike(prior.view, request.view, same))
         kind, lost = _kind(cause, runs, prior.body, request.body), again - elsewhere
         weak = lost < _LEAST_WEAK and not (runs and lost * _PART > len(request.view))
         if lost <= 0 or (kind in WEAK and weak):

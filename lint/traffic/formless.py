@@ -16,27 +16,37 @@ FORMS: Final = frozenset(("whitespace", "unicode_form", "json_format", "key_orde
 _LEAST: Final = 128
 """Bytes."""
 _LONGEST: Final = 1 << 18
-_BLANK: Final = re.compile(r"(?:\s|\\[nrt]|[\u00ad\u200b-\u200d\u2060\ufeff])+")
+_BLANKS: Final = (b"\\n", b"\\r", b"\\t")
+_INVISIBLE: Final = re.compile("[\u00a0\u00ad\u200b-\u200d\u202f\u2060\ufeff]+")
+_QUOTE: Final = b'"'
+_MEMBERS: Final = 8
+"""Quotes in a rest with JSON in it."""
 _ESCAPE: Final = re.compile(r"\\{1,2}u([0-9a-fA-F]{4})")
 _WORD: Final = re.compile(rb"\w{2,}")
 _SAME_WORDS: Final = 0.9
 
 
-def alike(a: bytes, b: bytes) -> int:
-    """Bytes of `b`, the rest of a view from where two part, that are in `a` too but for their form; 0 for few."""
+def alike(a: bytes, b: bytes, start: int = 0) -> int:
+    """Bytes of view `b` from `start` on, where two part, that are in `a` too but for their form; 0 for few."""
+    while start and a[start - 1 : start] == b"\\":
+        start -= 1
+    a, b = a[start:], b[start:]
     if not _LEAST <= len(b) <= _LONGEST or len(a) > _LONGEST:
         return 0
     one, other = _formless(a), _formless(b)
     same = common_prefix(one, other)
     if same * 2 >= len(other):
         return round(len(b) * same / max(1, len(other)))
+    if min(a.count(_QUOTE), b.count(_QUOTE)) < _MEMBERS:
+        return 0
     words, others = set(_WORD.findall(a)), set(_WORD.findall(b))
     return len(b) if len(words & others) >= _SAME_WORDS * max(len(words), len(others), 1) else 0
 
 
 def _formless(view: bytes) -> str:
-    text = view.decode("utf-8", "replace")
+    for blank in _BLANKS:
+        view = view.replace(blank, b"")
+    text = view.translate(None, b" \t").decode("utf-8", "replace")
     if "\\u" in text:
         text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
-    text = _BLANK.sub("", text)
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    return text if text.isascii() else unicodedata.normalize("NFC", _INVISIBLE.sub("", text))

@@ -5,11 +5,12 @@ import subprocess
 from click.testing import CliRunner, Result
 
 from gateway.cli import cli
-from lint.examples import HANDBOOK, asked
+from lint.examples import asked
 from lint.sources.examples import app
 
 CLOCK = app("f'Now: {datetime.now()}. ' + POLICY", imports="from datetime import datetime").text
-LOG = asked(*(f"Current time: 2026-03-01T10:{minute}:00Z\n{HANDBOOK}" for minute in range(10, 16))).text
+PLANTS = "Water the plants on the stairs before noon, and not again before the soil is dry. " * 30
+LOG = asked(*(f"Current time: 2026-03-01T10:{minute}:00Z\n{PLANTS}" for minute in range(10, 16))).text
 
 
 def run(*arguments: str) -> Result:

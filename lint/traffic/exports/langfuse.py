@@ -33,7 +33,8 @@ def is_export(value: Mapping[str, Any]) -> bool:
         return True
     if "input" not in value and "observations" not in value:
         return False
-    return value.get("type") in _TYPES or not _MARKS.isdisjoint(value)
+    kind = value.get("type")
+    return (isinstance(kind, str) and kind in _TYPES) or not _MARKS.isdisjoint(value)
 
 
 def requests_of(value: Mapping[str, Any]) -> Iterator[Logged | None]:

@@ -39,9 +39,7 @@ LOGS: dict[str, list[dict[str, Any]]] = {
     "retrieved": [chat("Be brief.", f"{NAMES[at] * 40}\nAnswer by these rules:\n{HANDBOOK}") for at in range(4)],
     "prompt": [{"model": "m", "prompt": f"Question: {QUESTIONS[at]}\n{HANDBOOK}"} for at in range(4)],
     "tool order": [{**chat(HANDBOOK, QUESTIONS[at]), "tools": TOOLS[at:] + TOOLS[:at]} for at in range(4)],
-    "keys": [
-        {**chat(HANDBOOK, QUESTIONS[at]), "tools": [_turned(one, at) for one in TOOLS]} for at in range(4)
-    ],
+    "keys": [{**chat(HANDBOOK, QUESTIONS[at]), "tools": [_turned(one, at) for one in TOOLS]} for at in range(4)],
     "json in text": systems(lambda at: f"Settings: {json.dumps(dict(SETTINGS[:: 1 - 2 * (at % 2)]))}\n{HANDBOOK}"),
     "line ends": systems(lambda at: HANDBOOK.replace("\n", ("\n", "\r\n")[at % 2])),
     "lines": systems(lambda at: "Examples:\n" + "".join(LINES[at:] + LINES[:at])),
