@@ -60,7 +60,8 @@ def made_at(loss: Loss, origins: Sequence[FlowDocument]) -> Related | None:
     if hole is not None:
         flow = _source_of(hole, kinds)
         return _flow(hole.document, flow) if flow is not None else _place(hole)
-    near = [document for document in origins if _has_text(loss, document)] or list(origins)
+    lines = _lines(loss)
+    near = [document for document in origins if any(line in document.text for line in lines)] if lines else origins
     found = [(document, flow) for document in near for flow in document.flows if flow.kind in kinds]
     return _flow(*found[0]) if len(found) == 1 else None
 
@@ -88,10 +89,11 @@ def _source_of(hole: _Hole, kinds: Sequence[str]) -> Flow | None:
     return named[0] if named else flows[0] if len(flows) == 1 else None
 
 
-def _has_text(loss: Loss, document: FlowDocument) -> bool:
+def _lines(loss: Loss) -> list[str]:
+    """What the constant text around the place says, line by line."""
     pieces = (loss.context.before, loss.context.after, loss.context.behind)
     lines = [line.strip()[:_DEAREST] for piece in pieces for line in piece.split("\n")]
-    return any(len(line) >= _ENOUGH and line in document.text for line in lines)
+    return [line for line in lines if len(line) >= _ENOUGH]
 
 
 def _flow(document: FlowDocument, flow: Flow) -> Related:
