@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from engine_adapter.engine import Engine
-from gateway.apis import GENERATE, Api
+from gateway.apis import GENERATE, Api, response_id
 from gateway.config import Config
 from gateway.errors import Refusal
 from gateway.identity import Caller, Identity, identify
@@ -145,7 +145,7 @@ class Preparer:
         """A request whose body, if it has any, is the engine's business."""
         body = _any_body(incoming.body, strict=caller.config is not None)
         model = body.value("model") or _named_model(incoming)
-        group = self._models.group(model)
+        group = self._models.any() if response_id(incoming.path) else self._models.group(model)
         return Prepared(
             api=api,
             body=body,

@@ -56,7 +56,7 @@ class Proxy:
         self._finished = finished
         self._preparer = Preparer(workers.models)
         self.response_ids = ResponseIds()
-        self._candidates = Candidates(workers, self.response_ids)
+        self._candidates = Candidates(workers, self.response_ids, upstream)
         self._now = time.monotonic
         self.configure(config)
 
@@ -99,7 +99,7 @@ class Proxy:
         caller = self.caller(incoming.authorization)
         prepared = self._preparer.prepare(api, incoming, caller, self._config, self._now())
         for stored in response_id(incoming.path) or prepared.stored:
-            prepared = self._candidates.bind(prepared, stored, caller, self._now())
+            prepared = await self._candidates.bind(prepared, stored, caller, self._now())
         exchange.prepared, exchange.streamed, exchange.customer = prepared, prepared.stream, caller.customer
         task = asyncio.current_task()
         assert task is not None
