@@ -152,7 +152,7 @@ def test_first_content_is_the_first_that_was_generated(payload: dict) -> None:
 
 def test_an_unknown_api_is_refused() -> None:
     """A tap that cannot read a stream says so at once."""
-    with pytest.raises(EngineError, match="'smoke'; known: openai, .*responses, anthropic"):
+    with pytest.raises(EngineError, match=r"'smoke'; known: openai, .*responses, anthropic"):
         StreamTap(api="smoke")
 
 
