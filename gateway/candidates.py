@@ -4,34 +4,65 @@ One idea: what only one engine keeps binds a request to that engine; everything 
 model, of those that have the API if not all do.
 """
 
+import asyncio
+
+from gateway.apis import RESPONSES, response_id
 from gateway.errors import Refusal
+from gateway.http1 import EngineFault
 from gateway.identity import Caller
 from gateway.prepare import Prepared
 from gateway.response_ids import ResponseIds
-from gateway.workers import Workers
+from gateway.upstream import Upstream
+from gateway.workers import Worker, Workers
+
+LOOK_S = 2.0
+"""How long an engine may take to say whether it keeps a response."""
 
 
 class Candidates:
     """The workers of a fleet, and what is known of the responses they keep."""
 
-    __slots__ = ("_response_ids", "_workers")
+    __slots__ = ("_response_ids", "_upstream", "_workers")
 
-    def __init__(self, workers: Workers, response_ids: ResponseIds) -> None:
+    def __init__(self, workers: Workers, response_ids: ResponseIds, upstream: Upstream) -> None:
         self._workers = workers
         self._response_ids = response_ids
+        self._upstream = upstream
 
-    def bind(self, prepared: Prepared, stored: str, caller: Caller, now: float) -> Prepared:
+    async def bind(self, prepared: Prepared, stored: str, caller: Caller, now: float) -> Prepared:
         """The request, bound to the worker that keeps what it names. Raises Refusal `response_not_found`.
 
-        In open mode an engine says itself that it does not know an id: it may know one that we do not.
+        An id that is not remembered may be from before a restart, or from another replica of the gateway. In open
+        mode the engines are asked for it, and what none of them knows is theirs to refuse; a customer's it cannot be.
         """
         owner = self._response_ids.owner(stored, now)
         if owner is None and caller.config is None:
-            return prepared
+            keeper = await self._keeper(stored)
+            if keeper is None:
+                return prepared
+            self._response_ids.remember(stored, keeper, None, now)
+            owner = self._response_ids.owner(stored, now)
         if owner is None or owner.customer != caller.customer or owner.worker not in self._workers:
             raise Refusal("response_not_found", f"no response {stored!r}")
         group = self._workers.models.group_of(owner.worker)
-        return prepared if group is None else prepared._replace(worker=owner.worker, group=group)
+        if group is None:
+            return prepared
+        model = prepared.model if prepared.api.stored else group.name
+        return prepared._replace(worker=owner.worker, group=group, model=model)
+
+    async def _keeper(self, stored: str) -> str | None:
+        path, workers = f"{RESPONSES}/{stored}", [worker for worker in self._workers if worker.ready]
+        if len(workers) < 2 or not response_id(path):  # nothing to find out, or no id that an engine gives
+            return None
+        known = await asyncio.gather(*(self._knows(worker, path) for worker in workers))
+        return next((worker.id for worker, knows in zip(workers, known, strict=True) if knows), None)
+
+    async def _knows(self, worker: Worker, path: str) -> bool:
+        try:
+            status, _ = await self._upstream.get(worker.url, path, timeout_s=LOOK_S)
+        except EngineFault:
+            return False
+        return status == 200
 
     def of(self, prepared: Prepared) -> frozenset[str]:
         """Ids of the workers that may answer now; the one that keeps a response whether it is ready or not."""

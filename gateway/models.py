@@ -75,6 +75,12 @@ class Models:
             )
         return self._groups[base]
 
+    def any(self) -> ModelGroup:
+        """Some group, for requests that are about no model. Raises Refusal `no_engine`."""
+        if not self._groups:
+            raise Refusal("no_engine")
+        return next(iter(self._groups.values()))
+
     def group_of(self, worker: str) -> ModelGroup | None:
         """The group a worker is in, None while it has not said what it serves."""
         return next((group for group in self._groups.values() if worker in group.workers), None)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from engine_adapter.engine import Engine
-from gateway.apis import COUNT_TOKENS, GENERATE, Api
+from gateway.apis import COUNT_TOKENS, GENERATE, Api, response_id
 from gateway.config import Config, CustomerConfig
 from gateway.errors import Refusal
 from gateway.guard import check_fields
@@ -170,7 +170,7 @@ class Preparer:
         if caller.config is not None:
             check_fields(body, caller.config.allow_fields)
         model = body.value("model") or _named_model(incoming)
-        group = self._models.group(model)
+        group = self._models.any() if response_id(incoming.path) else self._models.group(model)
         return Prepared(
             api=api,
             body=body,

@@ -69,7 +69,7 @@ class Proxy:
         self._finished = finished
         self._preparer = Preparer(workers.models)
         self.response_ids = ResponseIds()
-        self._candidates = Candidates(workers, self.response_ids)
+        self._candidates = Candidates(workers, self.response_ids, upstream)
         self._budget = RetryBudget()
         self._now = time.monotonic
         self.draining = False
@@ -138,7 +138,7 @@ class Proxy:
             self._admission.enter(exchange, caller, incoming, now)
             prepared = self._preparer.prepare(api, incoming, caller, config, now)
             for stored in response_id(incoming.path) or prepared.stored:
-                prepared = self._candidates.bind(prepared, stored, caller, now)
+                prepared = await self._candidates.bind(prepared, stored, caller, now)
             exchange.prepared, exchange.streamed, exchange.owner = prepared, prepared.stream, caller.customer
             self._admission.charge(exchange, prepared, now)
             total = config.total_timeout_s

@@ -8,6 +8,8 @@ from typing import Any
 
 import aiohttp
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.apis import Apis
 from gateway.config import CustomerConfig, load_config
@@ -46,6 +48,22 @@ def test_management_never_passes(path: str) -> None:
         load_config(None, {"allow_paths": [path]})
     with pytest.raises(ConfigError, match="never passes"):
         load_config(None, {"allow_paths": [path + "/*"]})
+
+
+WORDS = st.sampled_from(
+    [*"v1 flush_cache pause .. . %2e Flush_Cache load_lora_adapter rerank weights a b".split(), "", "x y"]
+)
+
+
+@given(st.lists(WORDS, max_size=5).map("/".join))
+def test_no_path_that_is_found_manages_anything(path: str) -> None:
+    """However segments are put together: what a pattern lets through is plain and has no managing segment."""
+    found = Apis(("/*", "/v1/*")).find("/" + path)
+    if found is not None:
+        assert set(path.lower().split("/")).isdisjoint(
+            {"flush_cache", "pause", "load_lora_adapter", "weights", "", ".."}
+        )
+        assert not set(path) & set("% ")
 
 
 @pytest.mark.parametrize("path", HARMLESS)

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -142,6 +143,40 @@ async def test_an_id_nobody_knows_is_the_engines_to_refuse() -> None:
         assert (status, json.loads(body)["error"]["message"]) == (404, "Response with id 'resp_0' not found.")
         async with gateway.http.get(f"{RESPONSES}/resp_0") as answer:
             assert answer.status == 404
+
+
+@pytest.mark.parametrize("silent", [False, True])
+async def test_another_gateway_finds_the_worker_of_an_id(silent: bool) -> None:
+    """After a restart, or on a replica: the engines are asked once, and one that does not answer is passed over."""
+    async with fleet(3) as (first, engines):
+        name = await created(first, stream=True)
+        keeper = (await first.last_record()).worker
+        mute = FakeEngine(whole(b"{}"), model="m")
+        mute.pages[f"{RESPONSES}/{name}"] = None
+        others = [mute] if silent else []
+        for other in others:
+            await other.start()
+        with mock.patch("gateway.candidates.LOOK_S", 0.2):
+            async with running(*engines, *others, policy="round-robin") as second:
+                for _ in range(4):
+                    assert (await second.ask(RESPONSES, response("and?", previous_response_id=name)))[0] == 200
+                    assert (await second.last_record()).worker == keeper
+                async with second.http.get(f"{RESPONSES}/resp_nobody") as answer:
+                    assert answer.status == 404 or silent
+        for other in others:
+            await other.stop()
+
+
+async def test_a_stored_response_needs_no_model() -> None:
+    """Of engines with different models the one that keeps the response answers."""
+    ours = SimulatedEngine(EngineOptions(model="ours", response_store=True))
+    async with FakeEngine(whole(b"{}"), model="other") as other, ours, running(other, ours) as gateway:
+        name = json.loads((await gateway.ask(RESPONSES, response("q", model="ours")))[1])["id"]
+        async with gateway.http.get(f"{RESPONSES}/{name}") as answer:
+            assert (answer.status, (await answer.json())["id"]) == (200, name)
+        record = await gateway.last_record()
+        assert (record.model, record.worker) == ("ours", ours.url.removeprefix("http://"))
+        assert other.received == []
 
 
 async def test_a_worker_that_left_took_its_responses_along() -> None:

@@ -37,6 +37,7 @@ PROGRAMS: dict[str, tuple[Program, dict[str, str]]] = {  # and what they see rai
             "wrong role": "BadRequestError",
             "wrong n": "BadRequestError",
             "not the structure": "LengthFinishReasonError",
+            "sync error": "BadRequestError",
         },
     ),
     "embeddings": (openai_script.embeddings, {"none": "BadRequestError"}),
@@ -51,7 +52,7 @@ PROGRAMS: dict[str, tuple[Program, dict[str, str]]] = {  # and what they see rai
     ),
     "messages": (
         anthropic_script.messages,
-        {"no room": "BadRequestError", "nothing": "BadRequestError", "empty": "BadRequestError"},
+        dict.fromkeys(("no room", "nothing", "empty", "sync error"), "BadRequestError"),
     ),
 }
 

@@ -1,5 +1,6 @@
 """A program on the anthropic SDK: messages whole, streamed and helped, token counts, errors."""
 
+import asyncio
 from typing import Any
 
 import anthropic
@@ -34,4 +35,11 @@ async def messages(url: str, model: str) -> Transcript:
         await seen.step("no room", lambda: create(messages=question, **{**asked, "max_tokens": 10**7}, timeout=30.0))
         await seen.step("nothing", lambda: create(messages=question, **{**asked, "max_tokens": 0}))
         await seen.step("empty", lambda: create(messages=[], **asked))
+    with anthropic.Anthropic(base_url=url, api_key="none", max_retries=0) as sync:
+        say: Any = sync.messages.create
+        await seen.step("sync", lambda: asyncio.to_thread(say, messages=question, **asked))
+        await seen.step(
+            "sync stream", lambda: asyncio.to_thread(lambda: list(say(messages=question, stream=True, **asked)))
+        )
+        await seen.step("sync error", lambda: asyncio.to_thread(say, messages=[], **asked))
     return seen

@@ -1,5 +1,6 @@
 """A program on the openai SDK: chat, completions, responses, embeddings, models; streams, helpers, errors."""
 
+import asyncio
 from typing import Any
 
 import openai
@@ -61,7 +62,10 @@ async def generations(url: str, model: str) -> Transcript:
         raw = await chat.with_raw_response.create(**asked)
         seen.steps.append(("raw", [raw.status_code, raw.headers["content-type"]]))
     with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as sync:
-        assert sync.base_url.path == "/v1/"
+        say = sync.chat.completions.create
+        await seen.step("sync", lambda: asyncio.to_thread(say, **asked))
+        await seen.step("sync stream", lambda: asyncio.to_thread(lambda: list(say(stream=True, **asked))))
+        await seen.step("sync error", lambda: asyncio.to_thread(say, **{**asked, "max_tokens": 10**7}))
     return seen
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Awaitable, Callable
+from itertools import groupby
 from typing import Any
 
 from pydantic import BaseModel
@@ -65,11 +66,12 @@ def merged(steps: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 def _merged(events: list[Any]) -> dict[str, Any]:
     texts: dict[str, str] = {}
-    kinds: list[Any] = []
-    for event in events:
-        kind = _kind(event, texts)
-        kinds += [kind] if kinds[-1:] != [kind] else []
-    return {"kinds": kinds, "texts": texts}
+    return {"kinds": _kinds(events, texts, ""), "texts": texts}
+
+
+def _kinds(values: list[Any], texts: dict[str, str], key: str) -> list[Any]:
+    kinds = [_kind(value, texts, key) for value in values]
+    return [kind for kind, _ in groupby(kinds)]
 
 
 def _kind(value: Any, texts: dict[str, str], key: str = "") -> Any:
@@ -77,7 +79,7 @@ def _kind(value: Any, texts: dict[str, str], key: str = "") -> Any:
     if isinstance(value, dict):
         return {name: _kind(inner, texts, name) for name, inner in value.items() if name != "sequence_number"}
     if isinstance(value, list):
-        return [_kind(inner, texts, key) for inner in value]
+        return _kinds(value, texts, key)
     if isinstance(value, str) and key in _RUNNING:
         texts[key] = texts.get(key, "") + value
         return "text"
