@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, NamedTuple
 
 from gateway.errors import Refusal
+from gateway.held import Held
 from gateway.identity import PREFIX
 
 Scope = MutableMapping[str, Any]
@@ -39,10 +40,10 @@ class Incoming(NamedTuple):
     body: bytes
 
 
-async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
+async def read_request(scope: Scope, receive: Receive, limit: int, held: Held) -> Incoming:
     """Sort the headers and read the whole body.
 
-    Raises Refusal `body_too_large` or `unsupported_encoding`, and ClientGone.
+    Raises Refusal `body_too_large`, `unsupported_encoding` or `overloaded`, and ClientGone.
     """
     headers: list[tuple[bytes, bytes]] = [(b"accept-encoding", b"identity")]
     own: dict[bytes, bytes] = {}
@@ -63,7 +64,7 @@ async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
             request_id = value
         if name not in _DROPPED and name not in named:
             headers.append((name, value))
-    body = await _read_body(receive, limit)
+    body = await _read_body(receive, limit, held)
     return Incoming(scope["path"], scope["query_string"], headers, own, authorization, request_id, body)
 
 
@@ -81,7 +82,7 @@ def _named_by_connection(headers: RawHeaders) -> frozenset[bytes]:
     return named
 
 
-async def _read_body(receive: Receive, limit: int) -> bytes:
+async def _read_body(receive: Receive, limit: int, held: Held) -> bytes:
     message = await receive()
     if message["type"] == "http.disconnect":
         raise ClientGone
@@ -89,7 +90,9 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
     if not message.get("more_body", False):
         if len(body) > limit:
             raise _too_large(limit)
+        held.take(len(body))
         return body
+    held.take(len(body))
     parts, size = [body], len(body)
     while size <= limit and message.get("more_body", False):
         message = await receive()
@@ -97,6 +100,7 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
             raise ClientGone
         parts.append(message.get("body", b""))
         size += len(parts[-1])
+        held.take(len(parts[-1]))
     if size > limit:
         raise _too_large(limit)
     return b"".join(parts)

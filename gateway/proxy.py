@@ -17,6 +17,7 @@ from gateway.config import Config
 from gateway.dispatch import Dispatch, Place
 from gateway.errors import Refusal
 from gateway.exchange import Exchange
+from gateway.held import Bodies, Held
 from gateway.http1 import EngineFault, FaultKind
 from gateway.identity import Caller, KeyRing
 from gateway.incoming import ClientGone, Incoming, Receive, Scope, Send, read_request
@@ -62,6 +63,7 @@ class Proxy:
         self._finished = finished
         self._preparer = Preparer(workers.models)
         self._budget = RetryBudget()
+        self._bodies = Bodies()
         self._now = time.monotonic
         self.draining = False
         self.dispatch = Dispatch(config, workers)
@@ -71,6 +73,7 @@ class Proxy:
         """Use another configuration from the next request on."""
         self._config = config
         self.dispatch.configure(config)
+        self._bodies.most = config.max_held_bytes
         self._keys = KeyRing(config.customers)
 
     def caller(self, authorization: bytes | None) -> Caller:
@@ -111,9 +114,9 @@ class Proxy:
         if self.draining:
             raise Refusal("shutting_down")
         config = self._config
-        with Watch(self._upstream.watches) as watch:
+        with Held(self._bodies) as held, Watch(self._upstream.watches) as watch:
             watch.limit(exchange.received + config.body_timeout_s, "request_timeout")
-            incoming = await read_request(scope, receive, config.max_body_bytes)
+            incoming = await read_request(scope, receive, config.max_body_bytes, held)
             exchange.client_request_id = incoming.request_id
             caller = self.caller(incoming.authorization)
             prepared = self._preparer.prepare(incoming.path, incoming.body, caller, incoming.own, config, self._now())

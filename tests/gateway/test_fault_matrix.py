@@ -134,12 +134,13 @@ class Cell:
         return breaker.run if breaker else 0
 
     async def nothing_left(self) -> None:
-        """No slot, no waiting request, no watch, no connection but idle ones."""
+        """No slot, no waiting request, no body, no watch, no connection but idle ones."""
         await until(self.gateway.settled)
         upstream = self.gateway.app.upstream
         pools = upstream._pools.values()
         await until(lambda: upstream._open == {connection for pool in pools for connection in pool._idle})
         assert not upstream.watches
+        assert self.gateway.app.proxy._bodies.held == 0
         assert self.gateway.app.proxy.dispatch.queued == {}
 
 
