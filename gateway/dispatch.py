@@ -173,6 +173,7 @@ class Dispatch:
         out = queue.push(prepared.identity.customer, entry, prepared.prompt_tokens + output)
         if out is not None:
             out.place.set_exception(Refusal("overloaded", "every engine is busy and the queue is full"))
+        self._serve(prepared.group)  # those in front may be waiting for workers that this one does not need
         if self._looking is None:
             self._looking = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
         return queue

@@ -91,8 +91,9 @@ class Proxy:
             await self._serve(exchange, scope, receive, send)
         except Refusal as refusal:
             exchange.error_type = refusal.code
-            if exchange.status:  # the head has left: there is no other way to say it
+            if exchange.worker is not None:
                 exchange.outcome = "error"
+            if exchange.status:  # the head has left: there is no other way to say it
                 await break_off(exchange, refusal, send)
             else:
                 exchange.status = refusal.kind.status

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import msgspec
+import pytest
 
 from engine_adapter.engine import State
 from gateway.identity import Caller
@@ -153,6 +154,24 @@ async def test_a_queue_outlasts_a_restart() -> None:
         await engines[0].start()
         await gate.let(2)
         assert [(await each)[0] for each in answers] == [200, 200]
+
+
+async def test_who_needs_another_worker_does_not_wait_for_those_in_front(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that only a busy worker can take leaves the idle one to the next customer."""
+    async with gated(2, queue_size=5) as (gateway, gate, _):
+        first = ask(gateway)
+        await until(lambda: len(gate.waiting) == 1)
+        busy = next(worker.id for worker in gateway.workers if worker.in_flight)
+        monkeypatch.setattr(
+            "gateway.dispatch._able",
+            lambda prepared: frozenset((busy,)) if prepared.identity.customer == "bound" else prepared.group.ready,
+        )
+        bound = ask(gateway, "bound")
+        await until(lambda: queued(gateway) == 1)
+        free = ask(gateway, "free")
+        await until(lambda: len(gate.waiting) == 2)
+        await gate.let(3)
+        assert [(await each)[0] for each in (first, bound, free)] == [200] * 3
 
 
 async def test_shutting_down_empties_the_queue() -> None:

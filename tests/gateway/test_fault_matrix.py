@@ -182,6 +182,8 @@ async def test_faults_of_an_engine(fault: str, stream: bool) -> None:
         await here.nothing_left()
         run = 1 if stream and row.sees_streaming is BROKEN else row.run
         assert (here.run, here.worker.state, len(here.engine.received)) == (run, State.UP, 1)
+        assert here.gateway.records[-1].outcome in ("error", "truncated", "ok")
+        assert (here.gateway.records[-1].error_type is None) is (here.gateway.records[-1].outcome == "ok")
         assert await here.request(False) == Seen(200)
         await here.nothing_left()
         assert here.run == 0
