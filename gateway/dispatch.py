@@ -37,6 +37,11 @@ class _Waiting:
     since: float
     place: asyncio.Future["Place"]
 
+    def refuse(self, refusal: Refusal) -> None:
+        """It gets no place; one that was given up in this very moment needs none."""
+        if not self.place.done():
+            self.place.set_exception(refusal)
+
 
 class Place(msgspec.Struct, frozen=True):
     """A slot at a worker, taken until `Dispatch.release`. waited_s: seconds in the queue."""
@@ -128,7 +133,7 @@ class Dispatch:
         self._closed = True
         for queue in self._queues.values():
             for entry in queue.drain():
-                entry.place.set_exception(Refusal("shutting_down"))
+                entry.refuse(Refusal("shutting_down"))
 
     def _has_room(self, name: str) -> bool:
         return self._limit is None or self._workers.get(name).in_flight < self._limit
@@ -172,7 +177,7 @@ class Dispatch:
         output = prepared.max_output_tokens if prepared.max_output_tokens is not None else _OUTPUT_GUESS
         out = queue.push(prepared.identity.customer, entry, prepared.prompt_tokens + output)
         if out is not None:
-            out.place.set_exception(Refusal("overloaded", "every engine is busy and the queue is full"))
+            out.refuse(Refusal("overloaded", "every engine is busy and the queue is full"))
         self._serve(prepared.group)  # those in front may be waiting for workers that this one does not need
         if self._looking is None:
             self._looking = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
