@@ -58,7 +58,7 @@ def _able(prepared: Prepared) -> AbstractSet[str]:
 
 
 class Dispatch:
-    """Gives out places at workers."""
+    """Gives out places at workers. in_flight: how many are taken."""
 
     def __init__(self, config: Config, workers: Workers) -> None:
         self._workers = workers
@@ -66,6 +66,7 @@ class Dispatch:
         self._queues: dict[ModelGroup, FairQueue[_Waiting]] = {}
         self._looking: asyncio.TimerHandle | None = None
         self._closed = False
+        self.in_flight = 0
         self.configure(config)
 
     def configure(self, config: Config) -> None:
@@ -120,6 +121,7 @@ class Dispatch:
         """The place is free again. verdict: what its request says of the worker; tokens: as the engine reported."""
         worker, group, now = place.worker, place.group, self._now()
         worker.in_flight -= 1
+        self.in_flight -= 1
         group.router.release(place.route, now, cached_tokens=cached_tokens, output_tokens=output_tokens)
         if worker.id in group.workers:
             changed = self._workers.breakers.ended(worker.id, verdict, now, group.workers)
@@ -150,6 +152,7 @@ class Dispatch:
         )
         worker = self._workers.get(route.worker)
         worker.in_flight += 1
+        self.in_flight += 1
         self._workers.breakers.began(worker.id)
         return Place(worker, route, group, 0.0 if since is None else now - since)
 

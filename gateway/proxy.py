@@ -139,7 +139,7 @@ class Proxy:
         comments: Comments,
     ) -> None:
         """Try workers until one answers; nothing has been sent to the client before that."""
-        tries = Tries(self._budget, self._config.max_attempts)
+        tries = Tries(self._budget, self._config.max_attempts, self.dispatch.in_flight)
         while True:
             place = await self.dispatch.place(prepared, tries.tried)
             exchange.route, exchange.worker = place.route, place.worker
