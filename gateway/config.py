@@ -98,6 +98,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_header_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 64 << 10
     max_headers: Annotated[int, msgspec.Meta(ge=10)] = 128
     max_body_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 64 << 20
+    max_held_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 1 << 30
+    """Bytes of the bodies of all requests that are being served; beyond it they are refused."""
     max_attempts: Annotated[int, msgspec.Meta(ge=1, le=10)] = 3
     connect_timeout_s: Positive = 5.0
     first_byte_timeout_s: Positive = 900.0

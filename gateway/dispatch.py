@@ -38,6 +38,11 @@ class _Waiting:
     since: float
     place: asyncio.Future["Place"]
 
+    def refuse(self, refusal: Refusal) -> None:
+        """It gets no place; one that was given up in this very moment needs none."""
+        if not self.place.done():
+            self.place.set_exception(refusal)
+
 
 class Place(msgspec.Struct, frozen=True):
     """A slot at a worker, taken until `Dispatch.release`. waited_s: seconds in the queue."""
@@ -49,7 +54,8 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Dispatch:
-    """Gives out places at workers. able: the workers that are up and can serve a request."""
+    """Gives out places at workers. able: the workers that are up and can serve a request. in_flight: how many are
+    taken."""
 
     def __init__(self, config: Config, workers: Workers, able: Callable[[Prepared], AbstractSet[str]]) -> None:
         self._workers = workers
@@ -58,6 +64,7 @@ class Dispatch:
         self._queues: dict[ModelGroup, FairQueue[_Waiting]] = {}
         self._looking: asyncio.TimerHandle | None = None
         self._closed = False
+        self.in_flight = 0
         self.configure(config)
 
     def configure(self, config: Config) -> None:
@@ -112,6 +119,7 @@ class Dispatch:
         """The place is free again. verdict: what its request says of the worker; tokens: as the engine reported."""
         worker, group, now = place.worker, place.group, self._now()
         worker.in_flight -= 1
+        self.in_flight -= 1
         group.router.release(place.route, now, cached_tokens=cached_tokens, output_tokens=output_tokens)
         if worker.id in group.workers:
             changed = self._workers.breakers.ended(worker.id, verdict, now, group.workers)
@@ -125,7 +133,7 @@ class Dispatch:
         self._closed = True
         for queue in self._queues.values():
             for entry in queue.drain():
-                entry.place.set_exception(Refusal("shutting_down"))
+                entry.refuse(Refusal("shutting_down"))
 
     def _has_room(self, name: str) -> bool:
         return self._limit is None or self._workers.get(name).in_flight < self._limit
@@ -142,6 +150,7 @@ class Dispatch:
         )
         worker = self._workers.get(route.worker)
         worker.in_flight += 1
+        self.in_flight += 1
         self._workers.breakers.began(worker.id)
         return Place(worker, route, group, 0.0 if since is None else now - since)
 
@@ -169,7 +178,8 @@ class Dispatch:
         output = prepared.max_output_tokens if prepared.max_output_tokens is not None else _OUTPUT_GUESS
         out = queue.push(prepared.identity.customer, entry, prepared.prompt_tokens + output)
         if out is not None:
-            out.place.set_exception(Refusal("overloaded", "every engine is busy and the queue is full"))
+            out.refuse(Refusal("overloaded", "every engine is busy and the queue is full"))
+        self._serve(prepared.group)  # those in front may be waiting for workers that this one does not need
         if self._looking is None:
             self._looking = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
         return queue

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, NamedTuple
 
 from gateway.errors import Refusal
+from gateway.held import Held
 from gateway.identity import PREFIX
 
 Scope = MutableMapping[str, Any]
@@ -48,10 +49,10 @@ class Incoming(NamedTuple):
     body: bytes
 
 
-async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
+async def read_request(scope: Scope, receive: Receive, limit: int, held: Held) -> Incoming:
     """Sort the headers and read the whole body.
 
-    Raises Refusal `body_too_large` or `unsupported_encoding`, and ClientGone.
+    Raises Refusal `body_too_large`, `unsupported_encoding` or `overloaded`, and ClientGone.
     """
     headers: list[tuple[bytes, bytes]] = [(b"accept-encoding", b"identity")]
     own: dict[bytes, bytes] = {}
@@ -77,7 +78,7 @@ async def read_request(scope: Scope, receive: Receive, limit: int) -> Incoming:
             traceparent = value
         if name not in _DROPPED and name not in named:
             headers.append((name, value))
-    body = await _read_body(receive, limit)
+    body = await _read_body(receive, limit, held)
     method = "GET" if scope["method"] == "HEAD" else scope["method"]
     path, query = scope["path"], scope["query_string"]
     return Incoming(method, path, query, headers, own, authorization, request_id, traceparent, body)
@@ -97,7 +98,7 @@ def _named_by_connection(headers: RawHeaders) -> frozenset[bytes]:
     return named
 
 
-async def _read_body(receive: Receive, limit: int) -> bytes:
+async def _read_body(receive: Receive, limit: int, held: Held) -> bytes:
     message = await receive()
     if message["type"] == "http.disconnect":
         raise ClientGone
@@ -105,7 +106,9 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
     if not message.get("more_body", False):
         if len(body) > limit:
             raise _too_large(limit)
+        held.take(len(body))
         return body
+    held.take(len(body))
     parts, size = [body], len(body)
     while size <= limit and message.get("more_body", False):
         message = await receive()
@@ -113,6 +116,7 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
             raise ClientGone
         parts.append(message.get("body", b""))
         size += len(parts[-1])
+        held.take(len(parts[-1]))
     if size > limit:
         raise _too_large(limit)
     return b"".join(parts)

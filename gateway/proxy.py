@@ -21,6 +21,7 @@ from gateway.credentials import Secrets
 from gateway.dispatch import Dispatch, Place
 from gateway.errors import Refusal
 from gateway.exchange import Exchange
+from gateway.held import Bodies, Held
 from gateway.http1 import EngineFault, FaultKind
 from gateway.identity import CREDENTIALS, Caller, KeyRing
 from gateway.incoming import ClientGone, Incoming, Receive, Scope, Send, read_request
@@ -71,6 +72,7 @@ class Proxy:
         self.response_ids = ResponseIds()
         self._candidates = Candidates(workers, self.response_ids, upstream)
         self._budget = RetryBudget()
+        self._bodies = Bodies()
         self._now = time.monotonic
         self.draining = False
         self.dispatch = Dispatch(config, workers, self._candidates.of)
@@ -85,6 +87,7 @@ class Proxy:
         self._admission.configure(config)
         self._config = config
         self.dispatch.configure(config)
+        self._bodies.most = config.max_held_bytes
         self._keys = KeyRing(config.customers)
         self.apis = Apis(config.allow_paths)
 
@@ -104,8 +107,9 @@ class Proxy:
             await self._serve(exchange, scope, receive, send)
         except Refusal as refusal:
             exchange.error_type = refusal.code
-            if exchange.status:  # the head has left: there is no other way to say it
+            if exchange.worker is not None:
                 exchange.outcome = "error"
+            if exchange.status:  # the head has left: there is no other way to say it
                 await break_off(exchange, refusal, send)
             else:
                 exchange.status = refusal.kind.status
@@ -129,9 +133,9 @@ class Proxy:
             raise Refusal("method_not_allowed", f"{scope['path']} takes {' and '.join(api.methods)}", allow=api.allow)
         if self.draining:
             raise Refusal("shutting_down")
-        with Watch(self._upstream.watches) as watch:
+        with Held(self._bodies) as held, Watch(self._upstream.watches) as watch:
             watch.limit(exchange.received + config.body_timeout_s, "request_timeout")
-            incoming = await read_request(scope, receive, config.max_body_bytes)
+            incoming = await read_request(scope, receive, config.max_body_bytes, held)
             exchange.client_request_id = incoming.request_id
             caller = self.caller(incoming.authorization)
             now = self._now()
@@ -158,7 +162,7 @@ class Proxy:
         comments: Comments,
     ) -> None:
         """Try workers until one answers; nothing has been sent to the client before that."""
-        tries = Tries(self._budget, self._config.max_attempts)
+        tries = Tries(self._budget, self._config.max_attempts, self.dispatch.in_flight)
         while True:
             place = await self.dispatch.place(prepared, tries.tried)
             exchange.route, exchange.worker = place.route, place.worker

@@ -22,31 +22,39 @@ AGAIN: Final[Mapping[FaultKind, int]] = {
 """How many other workers may be tried after this."""
 
 SHARE: Final = 0.2
-"""Retries per request, over the last BURST / SHARE requests."""
+"""Retries that each request earns."""
 
 FLOOR_PER_S: Final = 1.0
 BURST: Final = 20.0
-"""Retries that may come at once after a quiet time."""
+"""Retries earned by a second, and how many there are at first."""
+
+_FADE: Final = 0.99
+"""How slowly the bucket forgets, request by request, how many were in flight."""
 
 
 class RetryBudget:
-    """A bucket of retries: each request adds SHARE, each second FLOOR_PER_S, a retry takes one; at most BURST."""
+    """A bucket of retries: each request adds SHARE, each second FLOOR_PER_S, a retry takes one.
 
-    __slots__ = ("_filled", "_tokens")
+    It holds as many as there were requests in flight of late, BURST at least: an engine that ends takes many requests
+    with it at once, and all of them may go elsewhere after a good time; a fleet that goes on failing gets a fifth.
+    """
+
+    __slots__ = ("_filled", "_most", "_tokens")
 
     def __init__(self) -> None:
-        self._tokens = BURST
+        self._tokens = self._most = BURST
         self._filled: float | None = None
 
-    def earn(self) -> None:
-        """A request came in."""
-        self._tokens = min(BURST, self._tokens + SHARE)
+    def earn(self, in_flight: int) -> None:
+        """A request came in while there were so many."""
+        self._most = max(BURST, in_flight, self._most * _FADE)
+        self._tokens = min(self._most, self._tokens + SHARE)
 
     def take(self, now: float) -> bool:
         """Whether a retry is allowed now; it is paid for. now: seconds, any monotonic origin."""
         passed = max(0.0, now - self._filled) if self._filled is not None else 0.0
         self._filled = now
-        self._tokens = min(BURST, self._tokens + passed * FLOOR_PER_S)
+        self._tokens = min(self._most, self._tokens + passed * FLOOR_PER_S)
         if self._tokens < 1.0:
             return False
         self._tokens -= 1.0
@@ -54,15 +62,18 @@ class RetryBudget:
 
 
 class Tries:
-    """What one request has left. tried: workers that had it. most: workers that may have it."""
+    """What one request has left. tried: workers that had it. most: workers that may have it.
+
+    in_flight: requests at all workers now.
+    """
 
     __slots__ = ("_budget", "_left", "tried")
 
-    def __init__(self, budget: RetryBudget, most: int) -> None:
+    def __init__(self, budget: RetryBudget, most: int, in_flight: int = 0) -> None:
         self._budget = budget
         self._left = most - 1
         self.tried: set[str] = set()
-        budget.earn()
+        budget.earn(in_flight)
 
     def again(self, kind: FaultKind, now: float) -> bool:
         """Whether another worker may have it after this fault; if so it is paid for."""

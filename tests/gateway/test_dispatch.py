@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from collections.abc import Set as AbstractSet
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import msgspec
+import pytest
 
 from engine_adapter.engine import State
-from gateway.apis import APIS
-from gateway.identity import Caller
-from gateway.incoming import Incoming
+from gateway.dispatch import Place
+from gateway.prepare import Prepared
 from tests.gateway.fake_engine import Connection, FakeEngine, whole_bytes
 from tests.gateway.running import CHAT, Running, chat, error_of, running, sums, until
 
@@ -157,6 +158,28 @@ async def test_a_queue_outlasts_a_restart() -> None:
         assert [(await each)[0] for each in answers] == [200, 200]
 
 
+async def test_who_needs_another_worker_does_not_wait_for_those_in_front(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that only a busy worker can take leaves the idle one to the next customer."""
+    async with gated(2, queue_size=5) as (gateway, gate, _):
+        first = ask(gateway)
+        await until(lambda: len(gate.waiting) == 1)
+        busy = next(worker.id for worker in gateway.workers if worker.in_flight)
+        dispatch = gateway.app.proxy.dispatch
+        everybody = dispatch.candidates
+
+        def candidates(prepared: Prepared, tried: AbstractSet[str] = frozenset()) -> AbstractSet[str]:
+            found = everybody(prepared, tried)
+            return found & {busy} if prepared.identity.customer == "bound" else found
+
+        monkeypatch.setattr(dispatch, "candidates", candidates)
+        bound = ask(gateway, "bound")
+        await until(lambda: queued(gateway) == 1)
+        free = ask(gateway, "free")
+        await until(lambda: len(gate.waiting) == 2)
+        await gate.let(3)
+        assert [(await each)[0] for each in (first, bound, free)] == [200] * 3
+
+
 async def test_shutting_down_empties_the_queue() -> None:
     """Who waits is told so at once, so is who comes; who is being served is served."""
     async with gated(1, queue_size=5) as (gateway, gate, _):
@@ -183,18 +206,35 @@ async def test_a_reload_changes_the_limits() -> None:
         assert [(await each)[0] for each in answers] == [200] * 3
 
 
-async def test_giving_up_in_the_moment_a_place_comes() -> None:
+async def test_giving_up_in_the_moment_a_place_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A place handed to a request that is cancelled, or too late, in the same moment is given back."""
-    async with gated(1, queue_size=5) as (gateway, _, _):
-        proxy, (worker,) = gateway.app.proxy, gateway.workers
-        body = msgspec.json.encode(chat())
-        incoming = Incoming("POST", CHAT, b"", [], {}, None, None, None, body)
-        prepared = proxy._preparer.prepare(APIS[CHAT], incoming, Caller(None, None), gateway.app.config, 0.0)
-        place = await proxy.dispatch.place(prepared, frozenset())
-        waiting = asyncio.ensure_future(proxy.dispatch.place(prepared, frozenset()))
+    async with gated(1, queue_size=5) as (gateway, gate, _):
+        dispatch, (worker,) = gateway.app.proxy.dispatch, gateway.workers
+        asked: list[Prepared] = []
+        place = dispatch.place
+
+        async def placing(prepared: Prepared, tried: AbstractSet[str]) -> Place:
+            asked.append(prepared)
+            return await place(prepared, tried)
+
+        monkeypatch.setattr(dispatch, "place", placing)
+        first = ask(gateway)
+        await gate.let(1)
+        await first
+        await until(gateway.settled)
+        taken = await place(asked[0], frozenset())
+        waiting = asyncio.ensure_future(place(asked[0], frozenset()))
         await until(lambda: queued(gateway) == 1)
-        proxy.dispatch.release(place, "ok")
+        dispatch.release(taken, "ok")
         assert worker.in_flight == 1
         waiting.cancel()
         await asyncio.wait([waiting])
         assert (waiting.cancelled(), worker.in_flight, queued(gateway)) == (True, 0, 0)
+        taken = await place(asked[0], frozenset())
+        waiting = asyncio.ensure_future(place(asked[0], frozenset()))
+        await until(lambda: queued(gateway) == 1)
+        waiting.cancel()
+        gateway.app.proxy.drain()
+        await asyncio.wait([waiting])
+        assert waiting.cancelled()
+        dispatch.release(taken, "ok")

@@ -134,12 +134,13 @@ class Cell:
         return breaker.run if breaker else 0
 
     async def nothing_left(self) -> None:
-        """No slot, no waiting request, no watch, no connection but idle ones."""
+        """No slot, no waiting request, no body, no watch, no connection but idle ones."""
         await until(self.gateway.settled)
         upstream = self.gateway.app.upstream
         pools = upstream._pools.values()
         await until(lambda: upstream._open == {connection for pool in pools for connection in pool._idle})
         assert not upstream.watches
+        assert self.gateway.app.proxy._bodies.held == 0
         assert self.gateway.app.proxy.dispatch.queued == {}
 
 
@@ -181,6 +182,8 @@ async def test_faults_of_an_engine(fault: str, stream: bool) -> None:
         await here.nothing_left()
         run = 1 if stream and row.sees_streaming is BROKEN else row.run
         assert (here.run, here.worker.state, len(here.engine.received)) == (run, State.UP, 1)
+        assert here.gateway.records[-1].outcome in ("error", "truncated", "ok")
+        assert (here.gateway.records[-1].error_type is None) is (here.gateway.records[-1].outcome == "ok")
         assert await here.request(False) == Seen(200)
         await here.nothing_left()
         assert here.run == 0

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.errors import Refusal
+from gateway.held import Bodies, Held
 from gateway.incoming import ClientGone, Incoming, Receive, read_request, response_headers
 from tests.cases import case
 
@@ -23,7 +24,10 @@ def receiving(*messages: dict[str, Any]) -> Receive:
 async def read(headers: Iterable[tuple[bytes, bytes]], *messages: dict[str, Any], limit: int = 100) -> Incoming:
     """The request made of these headers and body messages."""
     scope = {"method": "POST", "path": "/v1/chat/completions", "query_string": b"", "headers": list(headers)}
-    return await read_request(scope, receiving(*messages), limit)
+    bodies = Bodies()
+    bodies.most = 1 << 20
+    with Held(bodies) as held:
+        return await read_request(scope, receiving(*messages), limit, held)
 
 
 def body(data: bytes, more: bool = False) -> dict[str, Any]:

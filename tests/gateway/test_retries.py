@@ -1,5 +1,6 @@
 """gateway.proxy: an engine that fails before its first byte is replaced unseen; a request is never passed around."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,7 +12,7 @@ from engine_adapter.engine import EngineLoad
 from gateway.retry import BURST, FLOOR_PER_S, SHARE
 from tests.cases import case
 from tests.gateway.fake_engine import EVENTS_HEAD, Answer, Connection, FakeEngine, raw, whole, whole_bytes
-from tests.gateway.running import CHAT, GENERATE, Running, chat, error_of, running, sums
+from tests.gateway.running import CHAT, GENERATE, Running, chat, error_of, running, sums, until
 
 OK = b'{"usage": {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}}}'
 CALM = {"poll_interval_s": 60.0}
@@ -151,9 +152,27 @@ async def test_429_passes_when_no_other_worker_has_room() -> None:
 async def test_the_retry_budget() -> None:
     """When all requests fail for long, most get the first engine's fault, and some another try."""
     async with fleet(2, whole(b"bad", 503), breaker_failures=1000) as here:
-        for _ in range(60):
+        for _ in range(40):
             assert (await here.gateway.ask(CHAT, chat()))[0] == 503
-        assert 60 + BURST <= here.asked <= 60 + BURST + 60 * SHARE + 10 * FLOOR_PER_S
+        assert 40 + BURST <= here.asked <= 40 + BURST + 40 * SHARE + 10 * FLOOR_PER_S
+
+
+async def test_an_engine_that_ends_takes_no_request_with_it() -> None:
+    """Forty requests wait for it when it dies; all are answered by the other one."""
+    first, second = FakeEngine(raw()), FakeEngine(raw())
+    async with first, second, running(first, second, **CALM) as gateway:
+        for _ in range(200):
+            gateway.app.proxy._budget.earn(80)  # a good time
+        asking = [asyncio.ensure_future(gateway.ask(CHAT, chat(str(number) * 600))) for number in range(80)]
+        await until(lambda: len(first.received) + len(second.received) == 80)
+        assert len(first.received) > 30
+        second.answers = [whole(OK)]
+        waiting = [request.connection for request in second.received]
+        await first.stop()
+        for connection in waiting:
+            await connection.send(whole_bytes(OK))
+        assert {(await each)[0] for each in asking} == {200}
+        await first.start()
 
 
 async def test_the_retry_budget_holds_for_kept_connections_too() -> None:

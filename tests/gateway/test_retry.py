@@ -51,6 +51,27 @@ def test_a_broken_fleet_is_not_hammered() -> None:
         assert retried(requests, 1000.0) == pytest.approx(BURST + requests * (SHARE + FLOOR_PER_S / 1000), abs=2)
 
 
+def test_an_engine_that_ends_takes_nobody_with_it() -> None:
+    """After a good time as many retries as there are requests in flight; then a fifth of what comes again."""
+    budget = RetryBudget()
+    for _ in range(2000):
+        budget.earn(400)
+    assert [budget.take(0.0) for _ in range(500)].count(True) == 400
+    for _ in range(100):
+        budget.earn(400)
+    assert [budget.take(0.0) for _ in range(100)].count(True) == pytest.approx(100 * SHARE, abs=1)
+
+
+def test_what_is_kept_shrinks_with_the_traffic() -> None:
+    """A gateway that is nearly idle again keeps no more than a burst."""
+    budget = RetryBudget()
+    for _ in range(2000):
+        budget.earn(400)
+    for _ in range(500):
+        budget.earn(1)
+    assert [budget.take(0.0) for _ in range(100)].count(True) == BURST
+
+
 def test_few_requests_are_always_retried() -> None:
     """One a second never runs out."""
     assert retried(500, 1.0) == 500
