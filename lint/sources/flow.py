@@ -19,8 +19,6 @@ PAGE_TOKENS: Final = 16
 TEXT_TOKENS: Final = 64
 """What must stand behind a variable, which may well be the same for long, before it is worth a word."""
 
-VARIABLE_TOKENS: Final = 256
-"""Before it is a warning, when not even a name says that it varies."""
 
 _WHERE: Final = {
     "tools": "the tools",
@@ -114,7 +112,7 @@ def sighting(flow: Flow, fix: Fix | None = None) -> Sighting:
 
 def _milder(flow: Flow) -> Severity | None:
     """A severity below the rule's own, for what may well never change."""
-    if flow.kind == "variable" and not flow.more and flow.tokens < VARIABLE_TOKENS:
+    if flow.kind == "variable":
         return "info"
     return "warning" if flow.kind == "mapping" else None
 

@@ -39,6 +39,8 @@ _WORDS: Final[tuple[tuple[str, frozenset[str]], ...]] = (
         ),
     ),
 )
+_SETTLED: Final = frozenset({"persona", "personality"})
+"""Chosen once, whatever else the name says."""
 _SPLIT = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -54,6 +56,8 @@ def classify(label: str) -> str | None:
         return None
     if found[0] in ("user", "customer", "tenant") and found[-1] in ("id", "name", "email"):
         return "user"
+    if _SETTLED & set(found):
+        return "neutral"
     for kind, vocabulary in _WORDS:
         if any(word in vocabulary for word in found):
             return kind

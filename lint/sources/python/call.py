@@ -13,6 +13,7 @@ from lint.sources.python.values import (
     EMPTY,
     ENVIRONMENT,
     UNKNOWN,
+    Map,
     Part,
     Seq,
     Text,
@@ -56,7 +57,8 @@ class Call:
 
 def carried(call: Call) -> tuple[Part, ...]:
     """What changes in any argument, as far as a result may carry it."""
-    return tuple(part for value in call.everything for part in volatile(value) if part.kind not in _STAYS)
+    texts = [value for value in call.everything if not (isinstance(value, Map) and value.made)]
+    return tuple(part for value in texts for part in volatile(value) if part.kind not in _STAYS)
 
 
 def origin(call: Call, name: str, kind: str) -> Value | None:

@@ -31,6 +31,8 @@ _MODEL: Final = frozenset(
     predict respond response responses create send stream astream prompt query gpt claude""".split()
 )
 """Words in the names of calls that send messages to a model."""
+_COMPACTS: Final = frozenset("summarized summarize summary compact compacted compaction".split())
+"""Words of functions that cut a conversation seldom, and on purpose."""
 _KEEPS: Final = frozenset(
     """append extend insert add update dumps dump print len debug info warning error log exception isinstance
     count_tokens token_counter put write setdefault""".split()
@@ -94,6 +96,8 @@ def returned(function: Function, value: Value, scope: Scope) -> None:
     decorated = next((kind_of_name(_decorator(node)) for node in function.decorator_list), "")
     kind = decorated or kind_of_name(function.name)
     if looks_like_messages(value):
+        if _COMPACTS & set(names.words(function.name)):
+            return
         _note(function.name, {"messages": value}, function, scope)
     elif kind and isinstance(value, Text):
         _note(function.name, {kind: value}, function, scope)

@@ -57,7 +57,7 @@ def _set_in_message(
     if index == 0:
         rest = items_of(held)[1:] if isinstance(held, Seq) else items_of(held)
         scope.env[name] = Seq((Map((("role", literal("system")), ("content", value))), *rest))
-    elif formats.constant_text(message.slice) is None and not is_envelope(target):
+    elif formats.constant_text(message.slice) is None and shrinks(target, node, value):
         edit(name, scope, node)
 
 

@@ -42,7 +42,11 @@ def _varies(value: Value, key: str) -> bool:
     if any(part.kind == "environment" or part.kind in ("sampled", "random") for part in parts):
         return True
     structured = key != "response_format" or (isinstance(value, Map) and not value.made)
-    return key != "model" and structured and any(part.kind == PARAM and part.label != key for part in parts)
+    return (
+        key != "model"
+        and structured
+        and any(part.kind == PARAM and "." not in part.label and part.label != key for part in parts)
+    )
 
 
 def _cached(hit: Hit) -> Iterator[Flow]:

@@ -105,7 +105,7 @@ def _judge(stand: _Stand) -> tuple[str, bool] | None:
     kind = part.kind if part.kind != PARAM else _of_name(part.label)
     if kind in _LISTS:
         return (kind, True) if where == "history" else None
-    if kind == "neutral" or kind in NEUTRAL or (kind == "json_order" and "[]" in part.label):
+    if kind == "neutral" or kind in NEUTRAL or (kind == "json_order" and _has_its_order(part.label)):
         return None
     if kind == "signed":
         return kind, unknown or stand.history
@@ -123,11 +123,17 @@ def _judge(stand: _Stand) -> tuple[str, bool] | None:
     return kind, unknown or stand.history or where == "tools" or kind in _ORDERED
 
 
+def _has_its_order(label: str) -> bool:
+    """Whether JSON comes from code that always writes it alike: items of a conversation, schemas."""
+    return "[]" in label or label.rpartition(".")[2] in ("functions", "tools", "schema", "parameters")
+
+
 def _of_name(label: str) -> str:
     kind = names.classify(label)
     root, items, _ = label.partition("[]")
     if items and kind in (None, "neutral"):
-        return names.classify(root) or "docs"
+        retrieved = label.rpartition(".")[2] in ("text", "content", "page_content", "body")
+        return names.classify(root) or ("docs" if retrieved else "variable")
     return kind or "variable"
 
 
