@@ -3,7 +3,8 @@
 uvicorn's httptools protocol has none of them, so one connection could fill the memory with one header, and thousands
 could wait for a byte that never comes. A head that is too large is answered with 431 as soon as it shows (RFC 6585),
 a request that does not arrive in time with 408, and the connection is closed: what else the client sends cannot be
-framed any more. A request that comes in one piece, as most do, costs no timer.
+framed any more. A request that comes in one piece, as most do, costs no timer. (Proxied paths have a limit of their
+own for the body, `body_timeout_s`; this one is for whatever else is asked.)
 """
 
 import asyncio

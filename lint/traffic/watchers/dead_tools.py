@@ -81,7 +81,9 @@ def _called(exchange: Exchange) -> Iterator[str]:
     turns = body.get("messages", body.get("input"))
     if not isinstance(turns, list):
         return
-    for at in range(max(0, len(turns) - _NEWEST), len(turns)):
+    before = exchange.before.body.get("messages", exchange.before.body.get("input")) if exchange.before else None
+    seen = len(before) if isinstance(before, list) else 0
+    for at in range(max(seen, len(turns) - _NEWEST), len(turns)):
         back = sent_back(turns[: at + 1], at)
         yield from (call.name for call in back.calls) if back else ()
 
