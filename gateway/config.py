@@ -98,6 +98,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_header_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 64 << 10
     max_headers: Annotated[int, msgspec.Meta(ge=10)] = 128
     max_body_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 64 << 20
+    stream_body_over_bytes: Annotated[int, msgspec.Meta(ge=0)] = 1 << 20
+    """Bodies above this are sent on as they come, on paths of the allow-list; all others are held."""
     max_held_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 1 << 30
     """Bytes of the bodies of all requests that are being served; beyond it they are refused."""
     max_attempts: Annotated[int, msgspec.Meta(ge=1, le=10)] = 3

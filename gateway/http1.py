@@ -7,7 +7,7 @@ nobody takes the bytes, so a slow client slows the engine and not our memory. Fr
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, cast
 
 import httptools
@@ -46,6 +46,7 @@ class Connection(asyncio.Protocol):
         self.lost = False
         self.idle_since = 0.0
         self.deadline: float | None = None
+        self._full = False
         self._reset()
 
     def _reset(self) -> None:
@@ -66,6 +67,22 @@ class Connection(asyncio.Protocol):
         self._reset()
         assert self._transport is not None
         self._transport.writelines(pieces)
+
+    async def pour(self, read: Callable[[], Awaitable[bytes]], patience_s: float) -> None:
+        """Write what `read` gives, no faster than the engine takes it, until b"" or until the engine answers.
+
+        patience_s: how long the engine may take nothing.
+        """
+        assert self._transport is not None
+        while piece := await read():
+            if self.status or self._fault is not None:
+                break
+            self._transport.write(piece)
+            while self._full and not self.status and self._fault is None:
+                await self._wait(self._loop.time() + patience_s)
+        else:
+            return
+        self.keep = False  # it answered before it had been told everything
 
     async def head(self, deadline: float) -> None:
         """Until status and headers are known. Raises EngineFault."""
@@ -127,6 +144,13 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's are not its subclasses
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        self._wake()
 
     def data_received(self, data: bytes) -> None:
         if self.complete:  # nobody asked for these bytes: they must not become the next request's answer

@@ -32,10 +32,45 @@ class ClientGone(Exception):
     """The client closed before its request was complete."""
 
 
+class Rest:
+    """What is still to come of a body that is sent on as it comes. size: bytes. started: some of it was asked for.
+
+    ended: told once, when all has come or nobody wants more.
+    """
+
+    __slots__ = ("_left", "_receive", "ended", "size", "started")
+
+    def __init__(self, receive: Receive, size: int) -> None:
+        self._receive = receive
+        self._left = size
+        self.size = size
+        self.started = False
+        self.ended: Callable[[], None] = _nothing
+
+    async def read(self) -> bytes:
+        """The next bytes, b"" at the end. Raises ClientGone."""
+        self.started = True
+        while self._left > 0:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            piece: bytes = message.get("body", b"")
+            self._left -= len(piece)
+            if piece:
+                return piece
+        return b""
+
+    def end(self) -> None:
+        """Nobody asks for more."""
+        self.ended()
+        self.ended = _nothing
+
+
 class Incoming(NamedTuple):
-    """A complete request. headers: to forward; own: the x-prefixgate-* ones, lower case, not forwarded.
+    """A request. headers: to forward; own: the x-prefixgate-* ones, lower case, not forwarded.
 
     authorization: the Authorization header, or the x-api-key header of Anthropic's clients. method: GET for HEAD.
+    body: all of it, or what stands before its `rest`.
     """
 
     method: str
@@ -47,10 +82,13 @@ class Incoming(NamedTuple):
     request_id: bytes | None
     traceparent: bytes | None
     body: bytes
+    rest: Rest | None = None
 
 
-async def read_request(scope: Scope, receive: Receive, limit: int, held: Held) -> Incoming:
-    """Sort the headers and read the whole body.
+async def read_request(
+    scope: Scope, receive: Receive, limit: int, held: Held, stream_over: int | None = None
+) -> Incoming:
+    """Sort the headers and read the body: all of it, or less of one that is longer than `stream_over` says.
 
     Raises Refusal `body_too_large`, `unsupported_encoding` or `overloaded`, and ClientGone.
     """
@@ -59,6 +97,7 @@ async def read_request(scope: Scope, receive: Receive, limit: int, held: Held) -
     authorization: bytes | None = None
     request_id: bytes | None = None
     traceparent: bytes | None = None
+    declared = 0
     named = _named_by_connection(scope["headers"])
     for name, value in scope["headers"]:
         if name.startswith(PREFIX):
@@ -68,8 +107,10 @@ async def read_request(scope: Scope, receive: Receive, limit: int, held: Held) -
             authorization = value
         elif name == b"x-api-key":
             authorization = authorization or value
-        elif name == b"content-length" and _too_long(value, limit):
-            raise _too_large(limit)
+        elif name == b"content-length" and value.isdigit():
+            declared = int(value[:20])
+            if declared > limit:
+                raise _too_large(limit)
         elif name == b"content-encoding" and value.lower() != b"identity":
             raise Refusal("unsupported_encoding")
         elif name == b"x-request-id":
@@ -78,10 +119,15 @@ async def read_request(scope: Scope, receive: Receive, limit: int, held: Held) -
             traceparent = value
         if name not in _DROPPED and name not in named:
             headers.append((name, value))
-    body = await _read_body(receive, limit, held)
+    if stream_over is not None and declared > stream_over:
+        body = b""
+        rest = Rest(receive, declared)
+    else:
+        body = await _read_body(receive, limit, held)
+        rest = None
     method = "GET" if scope["method"] == "HEAD" else scope["method"]
     path, query = scope["path"], scope["query_string"]
-    return Incoming(method, path, query, headers, own, authorization, request_id, traceparent, body)
+    return Incoming(method, path, query, headers, own, authorization, request_id, traceparent, body, rest)
 
 
 def response_headers(raw: RawHeaders) -> list[tuple[bytes, bytes]]:
@@ -122,8 +168,8 @@ async def _read_body(receive: Receive, limit: int, held: Held) -> bytes:
     return b"".join(parts)
 
 
-def _too_long(value: bytes, limit: int) -> bool:
-    return value.isdigit() and int(value[:20]) > limit
+def _nothing() -> None:
+    pass
 
 
 def _too_large(limit: int) -> Refusal:

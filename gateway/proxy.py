@@ -135,7 +135,8 @@ class Proxy:
             raise Refusal("shutting_down")
         with Held(self._bodies) as held, Watch(self._upstream.watches) as watch:
             watch.limit(exchange.received + config.body_timeout_s, "request_timeout")
-            incoming = await read_request(scope, receive, config.max_body_bytes, held)
+            stream_over = config.stream_body_over_bytes if api.body == "any" else None
+            incoming = await read_request(scope, receive, config.max_body_bytes, held, stream_over)
             exchange.client_request_id = incoming.request_id
             caller = self.caller(incoming.authorization)
             now = self._now()
@@ -145,9 +146,16 @@ class Proxy:
                 prepared = await self._candidates.bind(prepared, stored, caller, now)
             exchange.prepared, exchange.streamed, exchange.owner = prepared, prepared.stream, caller.customer
             self._admission.charge(exchange, prepared, now)
-            total = config.total_timeout_s
-            watch.limit(None if total is None else exchange.received + total, "total_timeout")
-            watch.follow(receive)
+
+            def arrived() -> None:
+                total = config.total_timeout_s
+                watch.limit(None if total is None else exchange.received + total, "total_timeout")
+                watch.follow(receive)
+
+            if incoming.rest is None:
+                arrived()
+            else:
+                incoming.rest.ended = arrived
             every_s = config.sse_keepalive_s if prepared.stream else None
             async with Comments(exchange, send, every_s) as comments:
                 await self._attempts(exchange, incoming, prepared, caller, send, comments)
@@ -188,14 +196,16 @@ class Proxy:
                 if isinstance(error, Broken) and not exchange.streamed:
                     return
                 told = error.kind in ("busy", "unavailable")  # another worker was looked for before they were raised
-                if isinstance(error, Broken) or not (told or self._again(error.kind, prepared, tries)):
+                if isinstance(error, Broken) or not (told or self._again(error.kind, incoming, prepared, tries)):
                     raise Refusal(_CODES[error.kind], f"worker {place.worker.id}: {error}") from error
                 exchange.retries += 1
             finally:
                 self._release(exchange, place, verdict)
 
-    def _again(self, kind: FaultKind, prepared: Prepared, tries: Tries) -> bool:
+    def _again(self, kind: FaultKind, incoming: Incoming, prepared: Prepared, tries: Tries) -> bool:
         """Whether another worker is asked after this fault."""
+        if incoming.rest is not None and incoming.rest.started:
+            return False  # what has been sent on is not here any more
         if kind == "busy":
             another = self.dispatch.idle(prepared, tries.tried)
         else:
@@ -218,11 +228,11 @@ class Proxy:
         path = incoming.path if not incoming.query else f"{incoming.path}?{incoming.query.decode('latin-1')}"
         headers = incoming.headers if self._keys.open else [h for h in incoming.headers if h[0] not in CREDENTIALS]
         response = await self._upstream.post(
-            worker.url, path, headers, body, incoming.method, lambda: self._budget.take(self._now())
+            worker.url, path, headers, body, incoming.method, lambda: self._budget.take(self._now()), incoming.rest
         )
         try:
             kind = _ELSEWHERE.get(response.status)
-            if kind is not None and self._again(kind, prepared, tries):
+            if kind is not None and self._again(kind, incoming, prepared, tries):
                 raise EngineFault(kind, f"answered {response.status}")
             first = await response.read()
             await comments.stop()

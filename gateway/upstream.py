@@ -15,6 +15,7 @@ from gateway.config import Config
 from gateway.credentials import NO_SECRETS, Secrets
 from gateway.http1 import Connection, EngineFault, FaultKind
 from gateway.identity import CREDENTIALS
+from gateway.incoming import Rest
 from gateway.tls import engine_tls
 from gateway.watch import Watch
 
@@ -183,8 +184,9 @@ class Upstream:
         body: bytes,
         method: str = "POST",
         again: Callable[[], bool] = lambda: True,
+        rest: Rest | None = None,
     ) -> Response:
-        """Send a request; its answer once status and headers are there.
+        """Send a request; its answer once status and headers are there. rest: what follows `body`.
 
         The engine's own credential takes the place of the client's among `headers`. again: asked before it goes out
         a second time because a kept connection was closed. Raises EngineFault.
@@ -193,7 +195,7 @@ class Upstream:
             headers = [header for header in headers if header[0] not in CREDENTIALS]
         lines = b"".join([b"%s: %s\r\n" % header for header in headers])
         timeouts = self._config.first_byte_timeout_s, self._config.read_timeout_s
-        return await self._request(base, method.encode(), path, lines, body, timeouts, again)
+        return await self._request(base, method.encode(), path, lines, body, timeouts, again, rest)
 
     async def get(self, url: str, path: str, *, timeout_s: float, limit: int = 4 << 20) -> tuple[int, bytes]:
         """Status and body of a small resource, at most `limit` bytes of it, all within `timeout_s`.
@@ -234,20 +236,26 @@ class Upstream:
         body: bytes,
         timeouts: tuple[float, float],
         again: Callable[[], bool] = lambda: True,
+        rest: Rest | None = None,
     ) -> Response:
         """timeouts: seconds to the first byte of the body, and between two bytes."""
         pool = self._pool(base)
         credential = self.secrets.authorization(base)
         if credential is not None:
             lines = b"authorization: %s\r\n%s" % (credential, lines)
+        size = len(body) if rest is None else len(body) + rest.size
         head = b"%s %s HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\n%s\r\n"
         target = (pool.base + path).encode("latin-1", "backslashreplace")
-        pieces = (head % (method, target, pool.authority, len(body), lines), body)
-        connection = pool.take() or await pool.connect()
+        pieces = (head % (method, target, pool.authority, size, lines), body)
+        connection = (pool.take() if rest is None else None) or await pool.connect()
         first_by = pool.now() + timeouts[0]
         try:
             try:
                 connection.send(pieces)
+                if rest is not None:
+                    await connection.pour(rest.read, timeouts[0])
+                    rest.end()
+                    first_by = pool.now() + timeouts[0]
                 await connection.head(first_by)
             except EngineFault as fault:
                 if fault.kind != "disconnected" or not connection.used or connection.answered or not again():
