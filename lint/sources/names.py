@@ -17,7 +17,7 @@ _WORDS: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ),
     (
         "docs",
-        frozenset("docs documents doc document context contexts passages chunks retrieved snippets sources".split()),
+        frozenset("docs documents doc document context contexts passages chunks retrieved snippets".split()),
     ),
     (
         "user",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from lint.sources.python.values import STATIC, Value, parts_of, volatile
+from lint.sources.python.values import STATIC, Text, Value, volatile
 
 
 def cuts_front(bounds: ast.Slice) -> bool:
@@ -39,6 +39,16 @@ def by_age(node: ast.For | ast.AsyncFor) -> bool:
     )
 
 
+def fills_gaps(node: ast.For | ast.AsyncFor) -> bool:
+    """Whether a loop only looks for messages without text, to give them one."""
+    tests = [inner.test for statement in node.body for inner in ast.walk(statement) if isinstance(inner, ast.If)]
+    return bool(tests) and all(
+        isinstance(test, ast.Compare)
+        and any(isinstance(n, ast.Constant) and n.value in ("", None) for n in test.comparators)
+        for test in tests
+    )
+
+
 def _numbered(node: ast.For | ast.AsyncFor) -> bool:
     return isinstance(node.iter, ast.Call) and getattr(node.iter.func, "id", "") in ("enumerate", "range")
 
@@ -50,7 +60,8 @@ def shrinks(target: ast.Subscript | ast.Attribute, node: ast.AST, value: Value) 
         return False
     names = (getattr(n, "attr", "") or getattr(n, "id", "") for n in ast.walk(node))
     sliced = any(isinstance(n, ast.Slice) and n.upper is not None for n in ast.walk(node))
-    return sliced or all(part.kind == STATIC for part in parts_of(value)) or any(_SHRINKS.search(n) for n in names)
+    fixed = isinstance(value, Text) and all(part.kind == STATIC for part in value.parts)
+    return sliced or fixed or any(_SHRINKS.search(n) for n in names)
 
 
 def is_envelope(target: ast.Subscript | ast.Attribute) -> bool:

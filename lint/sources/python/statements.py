@@ -13,7 +13,7 @@ from lint.sources.python.functions import call_function, start
 from lint.sources.python.module import Module
 from lint.sources.python.mutations import changes, delete, edit_walked, key_of, set_item, shuffle
 from lint.sources.python.scope import MAX_DEPTH, Hit, Run, Scope
-from lint.sources.python.shapes import by_age
+from lint.sources.python.shapes import by_age, fills_gaps
 from lint.sources.python.values import DYNAMIC, ORDER, Seq, Text, Value, concat, join, param, parts_of
 
 
@@ -132,7 +132,7 @@ def _loop(node: ast.For | ast.AsyncFor, scope: Scope) -> None:
     walked = evaluate(node.iter, scope)
     over, target = _walked(node, scope)
     bind(node.target, element_of(walked), scope)
-    if over and target:
+    if over and target and not fills_gaps(node):
         scope.walks[target] = over
         if by_age(node):
             scope.aged.add(target)

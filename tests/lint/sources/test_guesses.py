@@ -154,6 +154,8 @@ EDITS = {
     "cut": ("for m in history:\n    m['content'] = m['content'][:80]", True),
     "by what shortens": ("for m in history:\n    m['content'] = summarize(m['content'])", True),
     "all alike": ("for m in history:\n    m['content'] = m['content'].strip()", False),
+    "gaps": ("for m in history:\n    if m['content'].strip() == '':\n        m['content'] = '(nothing)'", False),
+    "a list to fill": ("for m in history:\n    if 'content' not in m:\n        m['content'] = []", False),
     "the role": ("for m in history:\n    m['role'] = 'user'", False),
     "a marker": ("for i, m in enumerate(history):\n    if i == 4:\n        m['cache_control'] = MARK", False),
 }
