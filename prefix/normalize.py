@@ -14,10 +14,10 @@ from itertools import groupby
 from typing import Literal, NamedTuple, get_args
 
 from prefix.body import Body
-from prefix.place import Places, Rewrite, literal, pointer
+from prefix.place import Path, Places, Rewrite, literal, pointer
 from prefix.results import result_order
 from prefix.scan import Span
-from prefix.system import SystemText, system_texts
+from prefix.system import SystemText, first_content, system_texts
 from prefix.tools import Change
 
 Nonce = Literal["anthropic-billing-header"]
@@ -82,7 +82,9 @@ def _composed(text: str) -> str:
 
 
 def _system_text(body: Body, places: Places, strip: Collection[str]) -> Rewrite:
-    dropped, edits = _strip([_Edit(piece, *clean(piece.text)) for piece in system_texts(body)], places, strip)
+    edits = [_Edit(piece, *clean(piece.text)) for piece in system_texts(body)]
+    front = first_content(body)  # also when it holds an image only: what stands behind it does not become the first
+    dropped, edits = _strip(edits, front, places, strip)
     replacements: dict[Span, bytes] = {}
     changes: list[Change] = []
     if dropped:
@@ -98,10 +100,12 @@ def _system_text(body: Body, places: Places, strip: Collection[str]) -> Rewrite:
     return Rewrite(replacements, tuple(changes))
 
 
-def _strip(edits: list[_Edit], places: Places, strip: Collection[str]) -> tuple[list[_Edit], list[_Edit]]:
+def _strip(
+    edits: list[_Edit], front: Path | None, places: Places, strip: Collection[str]
+) -> tuple[list[_Edit], list[_Edit]]:
     """The leading edits whose parts are a nonce and nothing else, and the others with nonces cut off the front."""
     for at, (piece, text, kinds) in enumerate(edits):
-        first = piece.leading and (piece.part or 0) == at and piece.content == edits[0].piece.content
+        first = piece.leading and (piece.part or 0) == at and piece.content == front
         rest = _behind_nonces(text, strip) if first else text
         if rest == text:
             return edits[:at], edits[at:]

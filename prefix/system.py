@@ -57,6 +57,20 @@ def system_texts(body: Body) -> list[SystemText]:
     return found
 
 
+def first_content(body: Body) -> Path | None:
+    """The path of the first system content that holds anything, text or not."""
+    key, items = turns(body)
+    front = "system" if key == "messages" else "instructions"
+    if key and front in body and body.value(front) not in (None, []):
+        return (front,)
+    for place, item in enumerate(items):
+        if type(item) is not dict or item.get("role") not in SYSTEM_ROLES:
+            return None
+        if item.get("content") not in (None, []):
+            return (key, place, "content")
+    return None
+
+
 def _texts(path: Path, content: Any, *, leading: bool) -> Iterator[SystemText]:
     if type(content) is str:
         yield SystemText(path, content, leading, None)

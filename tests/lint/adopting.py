@@ -10,7 +10,7 @@ from lint.sources.examples import app
 
 CLOCK = app("f'Now: {datetime.now()}. ' + POLICY", imports="from datetime import datetime").text
 PLANTS = "Water the plants on the stairs before noon, and not again before the soil is dry. " * 30
-LOG = asked(*(f"Current time: 2026-03-01T10:{minute}:00Z\n{PLANTS}" for minute in range(10, 16))).text
+LOG = asked(*(f"The clock says 2026-03-01T10:{minute}:00Z\n{PLANTS}" for minute in range(10, 16))).text
 
 
 def run(*arguments: str) -> Result:

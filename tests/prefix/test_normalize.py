@@ -39,6 +39,19 @@ def test_twice_is_once_and_nothing_else_is_touched(body: dict[str, Any], indent:
     assert said_in_order(once.body) == said_in_order(raw)
 
 
+def test_what_stands_behind_a_stripped_nonce_is_not_the_first() -> None:
+    """A nonce of the next message stays when the first one keeps an image only: once is as good as twice."""
+    nonce = "x-anthropic-billing-header: cc_version=1;"
+    image = {"type": "image_url", "image_url": {"url": "https://x/y.png"}}
+    first = {"role": "system", "content": [{"type": "text", "text": nonce}, image]}
+    once = normalized(wire({"messages": [first, {"role": "system", "content": nonce}]}))
+    assert json.loads(once.body)["messages"] == [
+        {"role": "system", "content": [image]},
+        {"role": "system", "content": nonce},
+    ]
+    assert normalized(once.body).body == once.body
+
+
 @given(SYSTEM)
 def test_clean_text_is_in_one_form(text: str) -> None:
     """LF, no blanks before a line's end, NFC; and its kinds say what was done."""
