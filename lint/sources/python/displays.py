@@ -27,6 +27,7 @@ _IMAGES = frozenset({"image", "image_url", "input_image"})
 
 
 def display(node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
+    """`[a, *b]`, `(a, b)`, `{a, b}`; a set has no order."""
     items: list[Value] = []
     for element in node.elts[:1000]:
         value = scope.run.evaluate(element.value if isinstance(element, ast.Starred) else element, scope)
@@ -36,6 +37,7 @@ def display(node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
 
 
 def mapping(node: ast.Dict, scope: Scope) -> Value:
+    """`{"key": value, **more}`; one that is an image says so first."""
     entries: list[tuple[str, Value]] = []
     for key, inner in zip(node.keys[:1000], node.values, strict=False):
         value = scope.run.evaluate(inner, scope)
@@ -52,6 +54,7 @@ def mapping(node: ast.Dict, scope: Scope) -> Value:
 
 
 def comprehension(node: ast.ListComp | ast.GeneratorExp | ast.SetComp, scope: Scope) -> Value:
+    """`[f(x) for x in items]`; the order of the items is that of the result."""
     inner = _bind_generators(node.generators, scope)
     walked = inner.env.pop("<walked>", EMPTY)
     element = scope.run.evaluate(node.elt, inner)
@@ -73,6 +76,7 @@ def _bind_generators(generators: list[ast.comprehension], scope: Scope) -> Scope
 
 
 def dict_comprehension(node: ast.DictComp, scope: Scope) -> Value:
+    """`{k: v for …}`, as the text of its keys and values."""
     inner = _bind_generators(node.generators, scope)
     walked = inner.env.pop("<walked>", EMPTY)
     return concat(Text(volatile(walked)), scope.run.evaluate(node.key, inner), scope.run.evaluate(node.value, inner))
