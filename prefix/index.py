@@ -89,10 +89,14 @@ class WorkerIndex:
         Returns the handle for `mark_computed` and `unpin`, and whether all blocks are behind it: beyond the
         capacity only the leading ones are.
         """
-        free = self.capacity - self.pinned - (len(self._stored) if self._stored else 0)
-        room = pinned + max(0, free)
+        free = max(0, self.capacity - self.pinned - (len(self._stored) if self._stored else 0))
+        room = pinned + free
         whole = len(blocks) <= room
-        run = insert(self._root, blocks if whole else blocks[:room])
+        if not whole:
+            blocks = blocks[:room]
+            if len(blocks) - self.match(blocks)[2] > free:  # no chained hashes: what is shared depends on the length
+                blocks = ()
+        run = insert(self._root, blocks)
         self._hold(run, self._root)
         return run, whole
 

@@ -3,7 +3,7 @@
 from collections import Counter, OrderedDict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -340,6 +340,7 @@ def test_kv_events_cannot_fill_the_memory() -> None:
     assert index.match(list(range(50)))[0] == 4
 
 
+@example([([1, 0, 0, 0, 0, 0], True, []), ([1, 0, 1, 0, 0, 1], True, [])], 6)
 @given(
     st.lists(
         st.tuples(st.lists(st.integers(-3, 3), max_size=6), st.booleans(), st.lists(st.integers(-3, 3), max_size=3)),
