@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine_adapter.sse import StreamTap
 
-APIS: Final = ("openai",)
+APIS: Final = ("openai", "responses", "anthropic", "sglang")
 _DELTA: Final = {"choices": [{"index": 0, "delta": {"content": "é✓"}, "finish_reason": None}]}
 _USAGE: Final = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}}
 _FRAGMENTS: Final = [
@@ -35,7 +35,12 @@ _FRAGMENTS: Final = [
         b'{"usage":{"prompt_tokens":1e999}}',
         b'{"choices":[{}]}',
     ),
+    b'{"type":"response.created","response":{"id":"r"}}',
+    b'{"type":"response.output_text.delta","delta":"x"}',
     b'{"type":"response.completed","response":{"usage":{"input_tokens":1}}}',
+    b'{"type":"message_start","message":{"id":"m","usage":{"input_tokens":3,"output_tokens":1}}}',
+    b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}',
+    b'{"type":"message_stop"}',
     b'{"type":"message_delta","usage":{"output_tokens":3}}',
     b'{"text":"x","meta_info":{"prompt_tokens":3,"finish_reason":{"type":"stop"}}}',
 ]
