@@ -29,6 +29,10 @@ FORGIVEN_S: Final = 300.0
 WINDOW_S: Final = 30.0
 """Error rates are over the last one to two windows."""
 
+UNSETTLED: Final = 0.2
+"""Faults end sooner than answers. So faults in a row open a breaker only when they are this many of the requests that
+are still open at the worker, too: a burst in which one in twenty fails has its faults first."""
+
 LEAST_REQUESTS: Final = 20
 """Requests in the window below which a rate says nothing."""
 
@@ -151,21 +155,26 @@ class Breakers:
             breaker.probing = True
 
     def answered(self, worker: str) -> None:
-        """The first byte of an answer that is no fault; a fault that follows opens it again."""
+        """The first byte of an answer that is no fault; half as many faults in a row as usual open it again."""
         breaker = self._open.get(worker)
         if breaker is not None and breaker.state == "half_open":
-            breaker.close(self.failures - 1)
+            breaker.close(self.failures // 2)
             del self._open[worker]
 
-    def ended(self, worker: str, verdict: Verdict, now: float, fleet: Collection[str] = ()) -> State | None:
-        """A request ended there. fleet: the workers it is compared with. The state, when this changed it."""
+    def ended(
+        self, worker: str, verdict: Verdict, now: float, fleet: Collection[str] = (), *, in_flight: int = 0
+    ) -> State | None:
+        """A request ended there. fleet: the workers it is compared with. in_flight: requests still open there.
+
+        The state, when this changed it.
+        """
         breaker = self._by_worker.get(worker)
         if breaker is None:
             breaker = self._by_worker[worker] = Breaker()
         if verdict != "neither":
             breaker.count(verdict, now)
         if breaker.state == "closed":
-            if verdict != "fault" or not self._too_bad(worker, breaker, fleet):
+            if verdict != "fault" or not self._too_bad(worker, breaker, fleet, in_flight):
                 return None
             return self._opened(worker, breaker, now)
         return self._after_open(worker, breaker, verdict, now)
@@ -198,8 +207,8 @@ class Breakers:
         self._open[worker] = breaker
         return breaker.state
 
-    def _too_bad(self, worker: str, breaker: Breaker, fleet: Collection[str]) -> bool:
-        if breaker.run >= self.failures:
+    def _too_bad(self, worker: str, breaker: Breaker, fleet: Collection[str], in_flight: int) -> bool:
+        if breaker.run >= max(self.failures, UNSETTLED * in_flight):
             return True
         if breaker.requests < LEAST_REQUESTS or breaker.faults < OUTLIER_RATE * breaker.requests:
             return False

@@ -122,7 +122,7 @@ class Dispatch:
         self.in_flight -= 1
         group.router.release(place.route, now, cached_tokens=cached_tokens, output_tokens=output_tokens)
         if worker.id in group.workers:
-            changed = self._workers.breakers.ended(worker.id, verdict, now, group.workers)
+            changed = self._workers.breakers.ended(worker.id, verdict, now, group.workers, in_flight=worker.in_flight)
             if changed is not None:
                 _log.warning("worker %s: breaker %s after %s", worker.id, changed, verdict)
         if self._queues:

@@ -64,12 +64,13 @@ def test_an_open_worker_gets_nothing_and_then_one_request() -> None:
 
 
 def test_a_probe_that_answers_and_then_breaks_opens_again() -> None:
-    """One fault is enough until it has succeeded once; afterwards it takes as many as before."""
+    """Fewer faults in a row are enough until it has succeeded once; afterwards it takes as many as before."""
     breakers = opened("a")
     breakers.usable({"a"}, 5.0)
     breakers.began("a")
     breakers.answered("a")
-    assert breakers.ended("a", "fault", 6.0) == "open"
+    faults = [breakers.ended("a", "fault", 6.0) for _ in range(breakers.failures)]
+    assert faults.index("open") + 1 == breakers.failures - breakers.failures // 2
     breakers = opened("a")
     breakers.usable({"a"}, 5.0)
     breakers.began("a")
@@ -219,3 +220,11 @@ def test_there_is_always_somebody_to_ask(steps: list[tuple[tuple[str, str], floa
             breakers.answered(worker)
         else:
             breakers.ended(worker, what, now, {"a", "b", "c"})
+
+
+def test_a_burst_has_its_faults_first() -> None:
+    """Faults end sooner than answers: in a row they open a breaker only when they are many of what is in flight."""
+    breakers = Breakers()
+    assert [breakers.ended("a", "fault", 0.0, in_flight=200 - n) for n in range(30)] == [None] * 30
+    assert breakers.state("a") == "closed"
+    assert "open" in [breakers.ended("a", "fault", 0.0, in_flight=170 - n) for n in range(10)]
