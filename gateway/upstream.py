@@ -9,6 +9,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable, Iterable
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from gateway.config import Config
@@ -74,6 +75,7 @@ class _Pool:
         self.authority = parts.netloc.encode()
         self.base = parts.path.rstrip("/")
         self._host = parts.hostname or ""
+        self._literal = _is_address(self._host)
         self._tls = tls() if parts.scheme == "https" else None
         self._port = parts.port or (443 if self._tls else 80)
         self._config = config
@@ -112,6 +114,8 @@ class _Pool:
         raise next((fault for fault in faults if fault.kind == "refused"), faults[0])
 
     async def _addresses(self) -> list[str]:
+        if self._literal:  # asking for it would take a thread, and the time to get the interpreter back from it
+            return [self._host]
         found = await self._loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
         return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
@@ -301,3 +305,11 @@ async def _read(response: Response, limit: int) -> bytes:
         parts.append(chunk)
         size += len(chunk)
     return b"".join(parts)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
