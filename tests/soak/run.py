@@ -16,7 +16,7 @@ from tests.soak.traffic import filling, requests
 
 ENGINES = 3
 MEMORY_RATIO = 1.02
-_FILL_S, _FILL_RATE = 8.0, 100.0
+_FILL_S, _FILL_RATE = 16.0, 40.0
 _BURST_S, _BURST_RATE = 0.3, 2000.0
 _CALIBRATE_S, _CALIBRATE_RATE = 8.0, 300.0
 _SETTLE_S = 10.0

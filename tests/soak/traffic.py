@@ -17,7 +17,7 @@ FAULT_SHARE: Final = 0.05
 LEAVE_SHARE: Final = 0.10
 FAULTS: Final = ("status=500", "status=503", "die=0", "die=3")
 _TEMPLATES: Final = 24
-_FILLING_BYTES: Final = 60_000
+_FILLING_WORDS: Final = 12_000
 _WORDS: Final = "the cache of prompts seen before keeps what was computed while it has room for it ".split()
 
 
@@ -61,10 +61,11 @@ def requests(seed: int) -> Iterator[Asked]:
 
 def filling(seed: int) -> Iterator[Asked]:
     """Long prompts that share nothing: a few hundred fill every bounded table of the gateway."""
-    draw = random.Random(seed)
+    text = _text(random.Random(seed), _FILLING_WORDS)
+    number = 0
     while True:
-        unique = draw.randbytes(_FILLING_BYTES // 2).hex()
-        yield Asked(_body(unique, "Go on.", False, 1), False, None, "never")
+        number += 1
+        yield Asked(_body(f"{number}: {text}", "Go on.", False, 1), False, None, "never")
 
 
 def _body(system: str, question: str, stream: bool, max_tokens: int) -> bytes:
