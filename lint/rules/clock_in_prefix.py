@@ -25,7 +25,7 @@ RULE = Rule(
     fix="unsafe",
     gateway="level: hoist\nhoist: {mode: rewrite, kinds: [clock_second, clock_minute, epoch]}",
     checks=(
-        uses("clock"),
+        uses("clock", besides=("tools",)),
         losses("clock", severity="error"),
         volatile("clock_second", "clock_minute", "epoch"),
     ),

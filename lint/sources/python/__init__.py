@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import BinaryIO, Final
 
 from lint.documents import NotInspected, Unreadable
+from lint.fixes.form import one_form
 from lint.fixes.move import move_behind
 from lint.fixes.order import sort_iteration, sort_keys
 from lint.fixes.strip import strip_signature
@@ -31,6 +32,7 @@ MAX_BYTES = 1_000_000
 
 _FIXES: Final[dict[str, Callable[[Tree, int, int], Iterable[Fix]]]] = {
     "json_order": sort_keys,
+    "json_format": one_form,
     "unordered": sort_iteration,
     "signed": strip_signature,
     "shuffled": sort_tools,
