@@ -9,9 +9,9 @@ A site is the end of a dotted callee with its parameters in order, each with wha
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
-from contextvars import ContextVar
 from typing import Final, NamedTuple
 
 from prefix.errors import ConfigError
@@ -32,15 +32,15 @@ class CallSite(NamedTuple):
         return name == self.callee or name.endswith(f".{self.callee}")
 
 
-declared: ContextVar[tuple[CallSite, ...]] = ContextVar("declared", default=())
-"""Those of the run."""
+Sites = tuple[CallSite, ...]
 
 
-def parse_call_sites(texts: Iterable[str]) -> tuple[CallSite, ...]:
+def parse_call_sites(texts: Iterable[str]) -> Sites:
     """The sites that a list of texts declares. Raises ConfigError."""
     return tuple(_parsed(text) for text in texts)
 
 
+@functools.cache
 def _parsed(text: str) -> CallSite:
     match = _SITE.fullmatch(text)
     pairs = [part.strip().partition("=") for part in match[2].split(",") if part.strip()] if match else []

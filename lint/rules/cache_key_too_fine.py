@@ -21,7 +21,10 @@ RULE = Rule(
         "must not share. Adapters are a hint only: they are seldom a choice."
     ),
     since="0.1.0",
-    checks=(uses("cache_key"), notes("key_too_fine", "warning"),),
+    checks=(
+        uses("cache_key"),
+        notes("key_too_fine", "warning"),
+    ),
     bad=(
         app("POLICY", more="prompt_cache_key=str(uuid.uuid4()),", imports="import uuid"),
         app("POLICY", more="extra_body={'cache_salt': uuid.uuid4().hex},", imports="import uuid"),

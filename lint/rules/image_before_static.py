@@ -43,7 +43,10 @@ RULE = Rule(
     ),
     instead="Send the instructions first, as system text, and the picture behind them.",
     since="0.1.0",
-    checks=(uses("image"), losses("media", severity="warning"),),
+    checks=(
+        uses("image"),
+        losses("media", severity="warning"),
+    ),
     bad=(
         app("'Be brief.'", user=f"[{_IMAGE}, {_STATIC}]"),
         app("'Be brief.'", user="parts", setup=f"parts = [{_IMAGE}]\nparts.append({_STATIC})"),

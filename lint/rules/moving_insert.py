@@ -47,7 +47,10 @@ RULE = Rule(
         "behind the newest question and stays in the history."
     ),
     since="0.1.0",
-    checks=(uses("moving"), losses("moving_insert", severity="warning"),),
+    checks=(
+        uses("moving"),
+        losses("moving_insert", severity="warning"),
+    ),
     bad=(
         turns("messages", setup=f"messages = list(history)\nmessages.insert(-1, {_BRIEF})"),
         turns("messages", setup=f"messages = [SYSTEM, *history]\nmessages.insert(len(messages) - 1, {_BRIEF})"),

@@ -31,7 +31,10 @@ RULE = Rule(
         "Keep tools constant. Say in the newest message who asks and when, or let the code that runs the tool add it."
     ),
     since="0.1.0",
-    checks=(uses(*_CHANGES, where=("tools",)), losses("volatile_tool_text", severity="error"),),
+    checks=(
+        uses(*_CHANGES, where=("tools",)),
+        losses("volatile_tool_text", severity="error"),
+    ),
     bad=(
         app("POLICY", more=_TOOL.format("f'Now {time.time()}'"), imports="import time"),
         app("POLICY", more="tools=[tool],", imports="import time", setup="tool = {'name': 'At ' + time.ctime()}"),

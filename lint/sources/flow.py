@@ -114,6 +114,8 @@ def _milder(flow: Flow) -> Severity | None:
     """A severity below the rule's own, for what may well never change."""
     if flow.kind == "variable":
         return "info"
+    if flow.kind == "date":
+        return "info"
     return "warning" if flow.kind == "mapping" else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lint.call_sites import declared
 from lint.sources.python import formats, sites
 from lint.sources.python.call import Call
 from lint.sources.python.module import chain
@@ -46,7 +45,7 @@ def hand_over(call: Call) -> bool:
 def _declared(call: Call) -> bool:
     """Record a call site of the project's own."""
     name = chain(call.node.func)
-    site = next((site for site in declared.get() if site.is_called(name)), None)
+    site = next((site for site in call.scope.run.module.sites if site.is_called(name)), None)
     if site is None:
         return False
     given = {**dict(zip(site.parameters, call.positional, strict=False)), **call.named}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
+from lint.call_sites import Sites
 from lint.sources.python import guesses
 from lint.sources.python.binding import bind, element_of, part_at
 from lint.sources.python.expressions import add, evaluate
@@ -17,9 +18,9 @@ from lint.sources.python.shapes import by_age, fills_gaps
 from lint.sources.python.values import DYNAMIC, ORDER, Seq, Text, Value, concat, join, param, parts_of
 
 
-def follow(tree: ast.Module, text: str) -> list[Hit]:
-    """Every prompt that a module hands to a call site. Raises OutOfSteps, RecursionError."""
-    module = Module.of(tree, text)
+def follow(tree: ast.Module, text: str, sites: Sites = ()) -> list[Hit]:
+    """Every prompt that a module hands to a call site; sites: more of them. Raises OutOfSteps, RecursionError."""
+    module = Module.of(tree, text, sites)
     run = Run(module, call_function, execute, evaluate)
     top = Scope(run, env=run.globals, top=True)
     execute(tree.body, top)

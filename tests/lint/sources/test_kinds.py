@@ -1,4 +1,4 @@
-"""Counters: found in bad source, not in good, in any form of it. Kinds whose rules have examples are tested by those."""
+"""Counters: found in bad source, not in good, in any form of it. Other kinds are tested by their rules' examples."""
 
 import io
 from collections.abc import Callable
