@@ -16,8 +16,10 @@ PC404:SL PC405:L PC501:SL PC502:SL PC503:SL PC504:L PC505:L PC601:SL PC602:SL PC
 PC702:L PC703:SL PC801:SL PC802:L PC803:SL PC804:SL PC805:L PC806:L PC807:L PC901:S PC902:S PC903:S PC911:L PC912:L
 """
 JUDGES = {code: inputs for code, _, inputs in (word.partition(":") for word in CATALOGUE.split())}
-"""Every rule there is, and whether it judges source (S: code, templates, prompts, a single body) and logs (L). Where one
-could not tell its cause, another has it: random text in a log is PC103 or PC201, an order drawn in source PC105."""
+"""Every rule there is, and whether it judges source (S: code, templates, prompts, a single body) and logs (L).
+
+Where one could not tell its cause, another has it: random text in a log is PC103 or PC201, an order drawn in
+source is PC105."""
 LOGS = (".jsonl", ".jsonl.gz", ".csv")
 BAD = [(rule, example) for rule in RULES for example in rule.bad]
 GOOD = [(rule, example) for rule in RULES for example in rule.good]
