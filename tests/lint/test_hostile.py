@@ -77,13 +77,9 @@ CHAT_TEMPLATES: dict[str, tuple[str, str]] = {
     "loops": ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "does not end"),
     "allocates": (
         "{% set n = namespace(a='x') %}{% for i in range(90) %}{% set n.a = n.a ~ n.a %}{% endfor %}{{ n.a }}",
-        "MiB of memory",
+        "memory",
     ),
-    "collects": (
-        "{% set n = namespace(a=[1]) %}{% for i in range(90) %}{% set n.a = n.a + n.a %}{% endfor %}{{ n.a }}",
-        "MiB of memory",
-    ),
-    "gigabyte at once": ("{{ 'x' * 10**9 }}", "MiB of memory"),
+    "gigabyte at once": ("{{ 'x' * 10**9 }}", "memory"),
     "gigabyte": ("{% for i in range(99999) %}{{ 'x' * 10000 }}{% endfor %}", "more than 200,000 characters"),
     "squares": (
         "{% set n = namespace(a=9) %}{% for i in range(90) %}{% set n.a = n.a * n.a %}{% endfor %}{{ n.a }}",
@@ -148,7 +144,7 @@ def test_harmless_when_only_read(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("name", CHAT_TEMPLATES)
 def test_chat_templates(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """One that never ends, takes all memory, writes for ever or wants out of its sandbox is a finding, no more."""
-    child = Renderer(seconds=1.5)
+    child = Renderer(seconds=1)
     monkeypatch.setattr(chat_template, "renderer", lambda: child)
     template, why = CHAT_TEMPLATES[name]
     write(folder, "chat_template.jinja", template)
