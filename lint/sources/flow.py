@@ -5,11 +5,12 @@ A rule takes the kinds that are its own with `uses`; it is one check for Python,
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from lint.fixes.mending import MOST_TRIED, first_that_mends
+from lint.fixes.mending import MOST_TRIED, fixes_of
 from lint.rule import Check, Fix, Location, Severity, Sighting
 from lint.sources import names
 
@@ -82,8 +83,14 @@ class FlowDocument:
 
     def fix(self, flow: Flow) -> Fix | None:
         """What mends a flow, for the first MOST_TRIED of the file."""
-        tried = flow.harms and flow in self.flows[:MOST_TRIED]
-        return first_that_mends(self, flow, self.candidates(flow)) if tried else None
+        return _fixes(self).get(flow)
+
+
+@functools.lru_cache(maxsize=1)
+def _fixes(document: FlowDocument) -> dict[Flow, Fix]:
+    """Of all flows at once; of several rules that ask only the first has them tried."""
+    tried = [flow for flow in document.flows[:MOST_TRIED] if flow.harms]
+    return fixes_of(document, tried, document.candidates)
 
 
 def uses(*kinds: str, where: tuple[str, ...] = (), besides: tuple[str, ...] = ()) -> Check[FlowDocument]:
