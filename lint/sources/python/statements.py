@@ -10,7 +10,7 @@ from lint.sources.python import guesses
 from lint.sources.python.binding import bind, element_of, part_at
 from lint.sources.python.expressions import add, evaluate
 from lint.sources.python.formats import integer
-from lint.sources.python.functions import call_function, start
+from lint.sources.python.functions import call_function, fields_of, start
 from lint.sources.python.module import Module
 from lint.sources.python.mutations import changes, delete, edit_walked, key_of, set_item, shuffle
 from lint.sources.python.scope import MAX_DEPTH, Hit, Run, Scope
@@ -21,7 +21,7 @@ from lint.sources.python.values import DYNAMIC, ORDER, Seq, Text, Value, concat,
 def follow(tree: ast.Module, text: str, sites: Sites = ()) -> list[Hit]:
     """Every prompt that a module hands to a call site; sites: more of them. Raises OutOfSteps, RecursionError."""
     module = Module.of(tree, text, sites)
-    run = Run(module, call_function, execute, evaluate)
+    run = Run(module, call_function, execute, evaluate, fields_of)
     top = Scope(run, env=run.globals, top=True)
     execute(tree.body, top)
     for name in module.roots():

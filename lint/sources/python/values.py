@@ -118,7 +118,7 @@ def retag(value: Value, kinds: dict[str, str]) -> Value:
     if isinstance(value, Seq):
         marks = tuple(replace(p, kind=kinds[p.kind]) if p.kind in kinds else p for p in value.marks)
         return Seq(tuple(retag(item, kinds) for item in value.items), marks)
-    return Map(tuple((key, retag(inner, kinds)) for key, inner in value.entries))
+    return Map(tuple((key, retag(inner, kinds)) for key, inner in value.entries), value.made)
 
 
 def without(value: Value, kinds: frozenset[str]) -> Value:
