@@ -21,11 +21,11 @@ _SITE: Final = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\(([\w\s=,]*)\)\s*")
 
 
 class CallSite(NamedTuple):
-    """callee: its last words. parameters: in order; takes: what some of them take."""
+    """callee: its last words. parameters: in order; takes: some of them, with what it takes."""
 
     callee: str
     parameters: tuple[str, ...]
-    takes: dict[str, str]
+    takes: tuple[tuple[str, str], ...]
 
     def is_called(self, name: str) -> bool:
         """Whether a dotted callee is this one."""
@@ -47,4 +47,4 @@ def _parsed(text: str) -> CallSite:
     takes = {name.strip(): (kind or name).strip() for name, _, kind in pairs if kind or name.strip() in TAKES}
     if match is None or not takes or not set(takes.values()) <= set(TAKES):
         raise ConfigError(f"call site {text!r}: write it as name(parameter=what), what being {', '.join(TAKES)}")
-    return CallSite(match[1], tuple(name.strip() for name, _, _ in pairs), takes)
+    return CallSite(match[1], tuple(name.strip() for name, _, _ in pairs), tuple(takes.items()))

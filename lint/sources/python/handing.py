@@ -52,7 +52,7 @@ def _declared(call: Call) -> bool:
     if site is None:
         return False
     given = {**dict(zip(site.parameters, call.positional, strict=False)), **call.named}
-    _hit(call, {kind: given[name] for name, kind in site.takes.items() if name in given})
+    _hit(call, {kind: given[name] for name, kind in site.takes if name in given})
     return True
 
 
