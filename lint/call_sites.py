@@ -9,9 +9,9 @@ A site is the end of a dotted callee with its parameters in order, each with wha
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
-from contextvars import ContextVar
 from typing import Final, NamedTuple
 
 from prefix.errors import ConfigError
@@ -21,30 +21,30 @@ _SITE: Final = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\(([\w\s=,]*)\)\s*")
 
 
 class CallSite(NamedTuple):
-    """callee: its last words. parameters: in order; takes: what some of them take."""
+    """callee: its last words. parameters: in order; takes: some of them, with what it takes."""
 
     callee: str
     parameters: tuple[str, ...]
-    takes: dict[str, str]
+    takes: tuple[tuple[str, str], ...]
 
     def is_called(self, name: str) -> bool:
         """Whether a dotted callee is this one."""
         return name == self.callee or name.endswith(f".{self.callee}")
 
 
-declared: ContextVar[tuple[CallSite, ...]] = ContextVar("declared", default=())
-"""Those of the run."""
+Sites = tuple[CallSite, ...]
 
 
-def parse_call_sites(texts: Iterable[str]) -> tuple[CallSite, ...]:
+def parse_call_sites(texts: Iterable[str]) -> Sites:
     """The sites that a list of texts declares. Raises ConfigError."""
     return tuple(_parsed(text) for text in texts)
 
 
+@functools.cache
 def _parsed(text: str) -> CallSite:
     match = _SITE.fullmatch(text)
     pairs = [part.strip().partition("=") for part in match[2].split(",") if part.strip()] if match else []
     takes = {name.strip(): (kind or name).strip() for name, _, kind in pairs if kind or name.strip() in TAKES}
     if match is None or not takes or not set(takes.values()) <= set(TAKES):
         raise ConfigError(f"call site {text!r}: write it as name(parameter=what), what being {', '.join(TAKES)}")
-    return CallSite(match[1], tuple(name.strip() for name, _, _ in pairs), takes)
+    return CallSite(match[1], tuple(name.strip() for name, _, _ in pairs), tuple(takes.items()))

@@ -88,9 +88,7 @@ class Linter:
 
     def text(self, filename: str, raw: bytes) -> list[Finding]:
         """The findings in the content of one file."""
-        findings = [
-            found for document in _read(filename, io.BytesIO(raw), self._costing) for found in self.judge(document)
-        ]
+        findings = [found for document in self._read(filename, io.BytesIO(raw)) for found in self.judge(document)]
         return sorted(findings, key=_order)
 
     def judge(self, document: Document) -> Iterator[Finding]:
@@ -116,11 +114,11 @@ class Linter:
         seen: set[str] = set()
         for path in dict.fromkeys(paths):
             if path == STDIN:
-                yield from _read(*(self._stdin or (_STDIN_NAME, sys.stdin.buffer)), self._costing)
+                yield from self._read(*(self._stdin or (_STDIN_NAME, sys.stdin.buffer)))
             elif Path(path).is_dir():
                 yield from self._folder(Path(path), seen)
             elif _first_time(path, seen) and not (self._hook and self._excluded(Path(path))):
-                yield from _file(path, self._costing)
+                yield from self._file(path)
 
     def _excluded(self, file: Path) -> bool:
         return self._settings_for(file.parent).excluded(str(file))
@@ -136,7 +134,7 @@ class Linter:
                 if not _first_time(str(file), seen):
                     continue
                 if known:
-                    yield from _found(str(file), self._costing)
+                    yield from self._found(str(file))
                 else:
                     foreign[suffix] += 1
         for name, reason in unreadable:
@@ -144,6 +142,36 @@ class Linter:
         if foreign:
             kinds = ", ".join(f"{suffix} {count}" for suffix, count in foreign.most_common())
             yield NotInspected(str(folder), f"languages that are not read: {kinds}", foreign.total())
+
+    def _found(self, name: str) -> Iterator[Document]:
+        """The documents of a file that was found in a folder: one that is gone or locked does not end the run."""
+        try:
+            with Path(name).open("rb") as file:
+                yield from self._read(name, file)
+        except OSError as error:
+            yield Unreadable(name, error.strerror or str(error))
+
+    def _file(self, name: str) -> Iterator[Document]:
+        """The documents of a file that was asked for."""
+        path = Path(name)
+        if path.exists() and not path.is_file():
+            yield NotInspected(name, "no regular file")
+            return
+        try:
+            with path.open("rb") as file:
+                yield from self._read(name, file)
+        except OSError as error:
+            raise ConfigError(f"{name}: {error.strerror or error}") from None
+
+    def _read(self, name: str, file: BinaryIO) -> Iterator[Document]:
+        source = source_of(name)
+        if source is None:
+            yield NotInspected(name, f"files that end in {Path(name).suffix or 'nothing'} are not read")
+        elif source.follow:
+            yield from source.follow(name, file, self._settings_for(Path(name).parent).sites)
+        else:
+            for document in source.read(name, file):
+                yield source.price(document, file, self._costing) if source.price else document
 
 
 def lint_paths(
@@ -161,7 +189,7 @@ def lint_paths(
 def lint_text(filename: str, text: str, chosen: Collection[Rule] | None = None) -> list[Finding]:
     """The findings in a text, linted as a file of this name; when there is nothing to inspect, that it is so."""
     linter = Linter(lambda _: _NO_SETTINGS, rules().values() if chosen is None else chosen)
-    documents = list(_read(filename, io.BytesIO(text.encode("utf-8", "surrogatepass")), _AS_USUAL))
+    documents = list(linter._read(filename, io.BytesIO(text.encode("utf-8", "surrogatepass"))))
     if all(isinstance(document, (Unreadable, NotInspected)) for document in documents):
         documents.append(NotInspected(filename, "nothing was inspected", nothing=True))
     return sorted((found for document in documents for found in linter.judge(document)), key=_order)
@@ -186,34 +214,3 @@ def _order(finding: Finding) -> tuple[str, int, int, str, int, str, str]:
     row = finding.location.row if finding.location else 0
     column = finding.location.column if finding.location else 0
     return finding.filename, row, column, finding.code, finding.start or 0, finding.pointer or "", finding.message
-
-
-def _found(name: str, costing: Costing) -> Iterator[Document]:
-    """The documents of a file that was found in a folder: one that is gone or locked does not end the run."""
-    try:
-        with Path(name).open("rb") as file:
-            yield from _read(name, file, costing)
-    except OSError as error:
-        yield Unreadable(name, error.strerror or str(error))
-
-
-def _file(name: str, costing: Costing) -> Iterator[Document]:
-    """The documents of a file that was asked for."""
-    path = Path(name)
-    if path.exists() and not path.is_file():
-        yield NotInspected(name, "no regular file")
-        return
-    try:
-        with path.open("rb") as file:
-            yield from _read(name, file, costing)
-    except OSError as error:
-        raise ConfigError(f"{name}: {error.strerror or error}") from None
-
-
-def _read(name: str, file: BinaryIO, costing: Costing) -> Iterator[Document]:
-    source = source_of(name)
-    if source is None:
-        yield NotInspected(name, f"files that end in {Path(name).suffix or 'nothing'} are not read")
-    else:
-        for document in source.read(name, file):
-            yield source.price(document, file, costing) if source.price else document

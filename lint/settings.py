@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from lint.bounded import read_bounded
+from lint.call_sites import Sites, parse_call_sites
 from lint.rule import SEVERITIES, Severity
 from lint.selection import Selection
 from prefix.errors import ConfigError
@@ -43,11 +44,17 @@ class Settings(NamedTuple):
     fail_on: Severity | str = "warning"
     max_warnings: int | None = None
     baseline: str | None = None
+    call_sites: tuple[str, ...] = ()
 
     @property
     def selection(self) -> Selection:
         """Which rules are applied."""
         return Selection(self.select, self.ignore, self.extend_select)
+
+    @property
+    def sites(self) -> Sites:
+        """The calls of the project's own that hand over a prompt."""
+        return parse_call_sites(self.call_sites)
 
     def may_fix(self, code: str, name: str) -> bool:
         """Whether a rule's fixes may be applied."""
@@ -113,6 +120,8 @@ def settings_of(table: Mapping[str, Any], folder: Path, file: Path | None, where
             values[key.replace("-", "_")] = read(value)
         except TypeError as error:
             raise ConfigError(f"{where}: {key} must be {error}") from None
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {key}: {error}") from None
     return Settings(folder, file, **values)
 
 
@@ -120,6 +129,11 @@ def _strings(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise TypeError("a list of strings")
     return tuple(value)
+
+
+def _sites(value: Any) -> tuple[str, ...]:
+    parse_call_sites(texts := _strings(value))
+    return texts
 
 
 def _table(value: Any) -> Mapping[str, tuple[str, ...]]:
@@ -159,6 +173,7 @@ _KEYS: Final[dict[str, Callable[[Any], Any]]] = {
     "fail-on": _severity,
     "max-warnings": _count,
     "baseline": _text,
+    "call-sites": _sites,
 }
 
 

@@ -1,16 +1,17 @@
 """A fix is offered only after it was tried: the edited text is read again, and what it mends must be gone.
 
 So it does not matter that a candidate is a guess about the data flow: what the linter would still find, or find anew,
-is not offered. The same trial stands behind `--fix`, which judges with all rules (lint.fixes.fixer).
+is not offered. Several are tried at once, and halves of them only where that fails, so that a file of many findings
+is read twice, not once for each. The same trial stands behind `--fix`, which uses all rules (lint.fixes.fixer).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol, TypeVar
 
-from lint.fixes.edits import apply
+from lint.fixes.edits import apply, compatible
 from lint.rule import Fix
 
 MOST_TRIED: Final = 20
@@ -38,6 +39,39 @@ class Mendable(Protocol):
 
     def reread(self, text: str) -> Iterable[Judged] | None:
         """The flows of another text in its place; None when that cannot be read."""
+
+
+J = TypeVar("J", bound=Judged)
+
+
+def fixes_of(document: Mendable, flows: Sequence[J], candidates: Callable[[J], Iterable[Fix]]) -> dict[J, Fix]:
+    """What mends each of these flows of a document, of those that have such a fix. candidates: the best first."""
+    offered = {flow: fix for flow in flows if (fix := next(iter(candidates(flow)), None))}
+    return _halved(document, tuple(offered), offered, candidates)
+
+
+def _halved(
+    document: Mendable, flows: Sequence[J], offered: dict[J, Fix], candidates: Callable[[J], Iterable[Fix]]
+) -> dict[J, Fix]:
+    if len(flows) < 2:
+        tried = {flow: first_that_mends(document, flow, candidates(flow)) for flow in flows}
+        return {flow: fix for flow, fix in tried.items() if fix}
+    if _all_mend(document, flows, [offered[flow] for flow in flows]):
+        return {flow: offered[flow] for flow in flows}
+    parts = flows[: len(flows) // 2], flows[len(flows) // 2 :]
+    return {flow: fix for part in parts for flow, fix in _halved(document, part, offered, candidates).items()}
+
+
+def _all_mend(document: Mendable, flows: Sequence[Judged], fixes: Sequence[Fix]) -> bool:
+    """Whether all fixes together leave each of the flows harmless, and make no other harm."""
+    if len(compatible(fixes)) < len(fixes):
+        return False
+    edited = document.reread(apply(document.text, (edit for fix in fixes for edit in fix.edits)))
+    if edited is None:
+        return False
+    before, after = _harm(document.flows), _harm(edited)
+    mended = Counter((flow.kind, flow.label) for flow in flows)
+    return not after - before and all(before[key] - after[key] >= count for key, count in mended.items())
 
 
 def first_that_mends(document: Mendable, flow: Judged, candidates: Iterable[Fix]) -> Fix | None:

@@ -26,7 +26,7 @@ def sort_tools(tree: Tree, row: int, column: int) -> Iterator[Fix]:
 
 def _name_in(tree: Tree, name: ast.Name, hops: int = 3) -> tuple[str, ...] | None:
     """Where in each tool of a list its name is; None when the module does not show that of all of them."""
-    given = [node for node in ast.walk(tree.root) if isinstance(node, ast.Name) and node.id == name.id]
+    given = [node for node in tree.nodes if isinstance(node, ast.Name) and node.id == name.id]
     written = [node for node in given if isinstance(node.ctx, ast.Store)]
     statement = tree.parent(written[0]) if len(written) == 1 else None
     if not isinstance(statement, ast.Assign | ast.AnnAssign) or not hops:

@@ -58,11 +58,14 @@ class Tree:
             self.root = ast.parse(text)
         self._parents: dict[ast.AST, ast.AST] = {}
         self._at: dict[tuple[int, int], list[ast.expr]] = defaultdict(list)  # by row and byte
-        for parent in ast.walk(self.root):
+        self.nodes: list[ast.AST] = [self.root]
+        for parent in self.nodes:
             for child in ast.iter_child_nodes(parent):
+                self.nodes.append(child)
                 self._parents[child] = parent
                 if isinstance(child, ast.expr):
                     self._at[child.lineno, child.col_offset].append(child)
+        self._given = frozenset(filter(None, map(_name_given, self.nodes)))
 
     def at(self, row: int, column: int) -> list[ast.expr]:
         """The expressions that begin at a place, the outermost first."""
@@ -101,13 +104,7 @@ class Tree:
 
     def shadows(self, name: str) -> bool:
         """Whether the module gives a built-in name another meaning."""
-        return any(
-            (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load))
-            or (isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name)
-            or (isinstance(node, ast.alias) and (node.asname or node.name) == name)
-            or (isinstance(node, ast.arg) and node.arg == name)
-            for node in ast.walk(self.root)
-        )
+        return name in self._given
 
     def uses(self, target: ast.Name) -> list[ast.Name]:
         """Where the value given to a name is read, when it is given one only once; else nothing."""
@@ -115,6 +112,17 @@ class Tree:
         same = [node for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == target.id]
         written = [node for node in same if not isinstance(node.ctx, ast.Load)]
         return [node for node in same if isinstance(node.ctx, ast.Load)] if written == [target] else []
+
+
+def _name_given(node: ast.AST) -> str | None:
+    """The name that a node gives a meaning to."""
+    if isinstance(node, ast.Name):
+        return None if isinstance(node.ctx, ast.Load) else node.id
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return node.name
+    if isinstance(node, ast.alias):
+        return node.asname or node.name
+    return node.arg if isinstance(node, ast.arg) else None
 
 
 @functools.lru_cache(maxsize=1)

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from lint.bodies import RequestBody
 from lint.examples import HANDBOOK, QUESTIONS, asked, chat, log, one
 from lint.rule import Check, Rule, Sighting
+from lint.sources.examples import app
+from lint.sources.flow import uses
 from lint.traffic.checks import losses
+
+_SHOP = "class Shop:\n    def __init__(self, name):\n        self.name = name"
+_NAMED = _SHOP + "\n\n    def __str__(self):\n        return self.name"
+_DATA = "from dataclasses import dataclass\n\n@dataclass\nclass Shop:\n    name: str"
 
 _REPR = re.compile(r"<[\w.<>\[\], ]{1,100} at 0x[0-9a-fA-F]{4,16}>")
 
@@ -41,8 +47,12 @@ RULE = Rule(
     ),
     instead="Print what was meant: a field of the object, or its JSON. Usually it is a bug beside the cache too.",
     since="0.1.0",
-    checks=(losses("address_repr", severity="error"), Check(RequestBody, _find)),
+    checks=(uses("address"), losses("address_repr", severity="error"), Check(RequestBody, _find)),
     bad=(
+        app("f'Shop: {shop}. {POLICY}'", imports=_SHOP, setup="shop = Shop('a')"),
+        app("'Shop: ' + str(Shop(user)) + POLICY", imports=_SHOP),
+        app("'Call {}. {}'.format(helper, POLICY)", imports="def helper(x):\n    return x"),
+        app("f'{repr(lambda x: x)} {POLICY}'"),
         asked(*(_with(f"0x7f3a2c{at}d1e50") for at in range(4, 9))),
         asked(*(_with(f"0x10{at}8f0", "function price") for at in range(10, 15))),
         one(chat(_with("0x7f3a2c4d1e50"))),
@@ -53,6 +63,10 @@ RULE = Rule(
         one({"model": "m", "system": f"Use <function price at 0x7f3a2c4d1e50>.\n{HANDBOOK}", "messages": []}),
     ),
     good=(
+        app("f'Shop: {shop}. {POLICY}'", imports=_NAMED, setup="shop = Shop('a')"),
+        app("f'Shop: {shop}. {POLICY}'", imports=_DATA, setup="shop = Shop(name='a')"),
+        app("f'Shop: {shop.name}. {POLICY}'", imports=_SHOP, setup="shop = Shop('a')"),
+        app("f'{helper(q)} {POLICY}'", imports="def helper(x):\n    return 'Be brief.'"),
         asked(*[_with("0x7f3a2c4d1e50")] * 4),
         log(*(chat(HANDBOOK, f"Why <Cart object at 0x7f3a2c{at}d1e50>?") for at in range(4, 9))),
         one(chat(f"Registers begin at 0x40 and end at 0x7f.\n{HANDBOOK}")),

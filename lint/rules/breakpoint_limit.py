@@ -3,6 +3,8 @@
 from lint.bodies import breakpoint_faults
 from lint.examples import QUESTIONS, claude, log, marked, one
 from lint.rule import Rule
+from lint.sources.examples import anthropic, blocks
+from lint.sources.flow import uses
 from lint.traffic.checks import notes
 
 _POINT = {"cachePoint": {"type": "default"}}
@@ -23,8 +25,11 @@ RULE = Rule(
         "message. Take the mark off a message when the next one gets it."
     ),
     since="0.1.0",
-    checks=(notes("breakpoint_limit", "error"), breakpoint_faults("breakpoint_limit")),
+    checks=(uses("breakpoint_limit"), notes("breakpoint_limit", "error"), breakpoint_faults("breakpoint_limit")),
     bad=(
+        anthropic(blocks("POLICY", 5)),
+        anthropic(blocks("POLICY", 4), tools="[{'name': 'f', 'cache_control': MARK}]"),
+        anthropic(blocks("POLICY", 3), messages=f"[{{'role': 'user', 'content': {blocks('q', 2)}}}]"),
         one(claude(*(marked(f"Turn {at}") for at in range(5)))),
         log(*(claude(*(marked(f"Turn {at}") for at in range(count))) for count in (1, 3, 5))),
         one(claude(*(marked(question) for question in QUESTIONS), cache_control={"type": "ephemeral"}, system=_TWO)),
@@ -33,6 +38,9 @@ RULE = Rule(
         log(*(claude(*[marked("Turn")] * 7, system=_TWO) for _ in range(3))),
     ),
     good=(
+        anthropic(blocks("POLICY", 4)),
+        anthropic(blocks("POLICY", 3), tools="[{'name': 'f', 'cache_control': MARK}]"),
+        anthropic("POLICY"),
         one(claude(*(marked(f"Turn {at}") for at in range(3)))),
         log(*(claude(*(marked(question) for question in QUESTIONS[:3])) for _ in range(3))),
         one(claude(*(marked(f"Turn {at}") for at in range(5)), model="Qwen/Qwen3-8B")),

@@ -6,6 +6,8 @@ from lint.bodies import RequestBody
 from lint.bypass import bypass
 from lint.examples import HANDBOOK, QUESTIONS, chat, log, one
 from lint.rule import Check, Rule, Sighting
+from lint.sources.examples import app
+from lint.sources.flow import uses
 from lint.traffic.checks import notes
 
 
@@ -38,8 +40,12 @@ RULE = Rule(
         "`logprob_start_len: -1`)."
     ),
     since="0.1.0",
-    checks=(notes("bypass", "warning"), Check(RequestBody, _find)),
+    checks=(uses("bypass"), notes("bypass", "warning"), Check(RequestBody, _find)),
     bad=(
+        app("POLICY", more="prompt_logprobs=1,"),
+        app("POLICY", more="extra_body={'prompt_logprobs': 5},"),
+        app("POLICY", more="extra_body={'cache_prompt': False},"),
+        app("POLICY", more="echo=True, logprobs=1,"),
         log(*(chat(HANDBOOK, question, prompt_logprobs=1) for question in QUESTIONS)),
         log(*({"model": "m", "prompt": HANDBOOK + q, "echo": True, "logprobs": 1} for q in QUESTIONS)),
         one({"text": HANDBOOK, "return_logprob": True, "logprob_start_len": 0}),
@@ -48,6 +54,9 @@ RULE = Rule(
         one({"model": "m", "prompt": HANDBOOK, "echo": True, "logprobs": 5}),
     ),
     good=(
+        app("POLICY", more="prompt_logprobs=None,"),
+        app("POLICY", more="logprobs=True,"),
+        app("POLICY", more="extra_body={'cache_prompt': True},"),
         log(*(chat(HANDBOOK, question, logprobs=True, top_logprobs=5) for question in QUESTIONS)),
         log(*({"model": "m", "prompt": HANDBOOK + q, "echo": True} for q in QUESTIONS)),
         one({"text": HANDBOOK, "return_logprob": True, "logprob_start_len": -1}),

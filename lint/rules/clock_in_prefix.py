@@ -25,7 +25,7 @@ RULE = Rule(
     fix="unsafe",
     gateway="level: hoist\nhoist: {mode: rewrite, kinds: [clock_second, clock_minute, epoch]}",
     checks=(
-        uses("clock"),
+        uses("clock", besides=("tools",)),
         losses("clock", severity="error"),
         volatile("clock_second", "clock_minute", "epoch"),
     ),
@@ -52,6 +52,7 @@ RULE = Rule(
         prompt_file("Be brief.", "[{timestamp}] {question}"),
         asked(*[f"Effective since 2026-03-01T10:10:00Z\n{HANDBOOK}"] * 4),
         log(*(chat(HANDBOOK, f"It is 2026-03-01T10:{minute}:00Z. {QUESTIONS[0]}") for minute in range(10, 16))),
+        asked(*(f"{HANDBOOK}\nCurrent time: 2026-03-01T10:{minute}:00Z" for minute in range(10, 16))),
         one(chat(HANDBOOK, "Current time: 2026-03-01T10:10:00Z")),
         one(chat(f"Effective since 3 March 2026.\n{HANDBOOK}")),
         one({"model": "m", "instructions": HANDBOOK, "input": "It is 2026-03-01T10:10:00Z. Hello."}),

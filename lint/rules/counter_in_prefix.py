@@ -21,7 +21,7 @@ RULE = Rule(
     fix="unsafe",
     gateway="level: hoist\nhoist: {mode: rewrite, kinds: [counter, cwd, git_state]}",
     checks=(
-        uses("state", "counter"),
+        uses("state", "counter", besides=("tools",)),
         losses("counter", "environment", severity="warning"),
         volatile("counter", "git_state", "cwd"),
     ),

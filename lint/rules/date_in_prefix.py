@@ -22,7 +22,7 @@ RULE = Rule(
     fix="unsafe",
     gateway="level: hoist\nhoist: {mode: rewrite, kinds: [date]}",
     checks=(
-        uses("date"),
+        uses("date", besides=("tools",)),
         losses("date", severity="info", often="warning"),
         volatile("date"),
     ),

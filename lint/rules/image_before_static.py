@@ -4,7 +4,13 @@ from typing import Any
 
 from lint.examples import HANDBOOK, QUESTIONS, log, message
 from lint.rule import Rule
+from lint.sources.examples import app
+from lint.sources.flow import uses
 from lint.traffic.checks import losses
+
+_IMAGE = "{'type': 'image_url', 'image_url': {'url': user}}"
+_STATIC = "{'type': 'text', 'text': POLICY}"
+_KNOWN = "{'type': 'image_url', 'image_url': {'url': 'https://img.example/map.png'}}"
 
 
 def _picture(at: int) -> dict[str, Any]:
@@ -37,13 +43,22 @@ RULE = Rule(
     ),
     instead="Send the instructions first, as system text, and the picture behind them.",
     since="0.1.0",
-    checks=(losses("media", severity="warning"),),
+    checks=(
+        uses("image"),
+        losses("media", severity="warning"),
+    ),
     bad=(
+        app("'Be brief.'", user=f"[{_IMAGE}, {_STATIC}]"),
+        app("'Be brief.'", user="parts", setup=f"parts = [{_IMAGE}]\nparts.append({_STATIC})"),
+        app("'Be brief.'", user=f"[{{'type': 'image', 'source': {{'data': user}}}}] + [{_STATIC}]"),
         log(*(_asked(_picture(at), _text(HANDBOOK)) for at in range(4))),
         log(*(_asked(_picture(at), _text(f"{HANDBOOK}\n{QUESTIONS[at]}")) for at in range(4))),
         log(*(_asked(_file(at), _text(HANDBOOK)) for at in range(4))),
     ),
     good=(
+        app("POLICY", user=f"[{_IMAGE}]"),
+        app("'Be brief.'", user=f"[{_STATIC}, {_IMAGE}]"),
+        app("'Be brief.'", user=f"[{_KNOWN}, {_STATIC}]"),
         log(*(_asked(_text(HANDBOOK), _picture(at)) for at in range(4))),
         log(*(_asked(_picture(0), _text(HANDBOOK), _text(question)) for question in QUESTIONS)),
         log(*(_asked(_picture(at), _text(QUESTIONS[at])) for at in range(4))),

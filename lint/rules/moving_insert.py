@@ -4,9 +4,12 @@ from typing import Any
 
 from lint.examples import HANDBOOK, QUESTIONS, log, message
 from lint.rule import Rule
+from lint.sources.examples import turns
+from lint.sources.flow import uses
 from lint.traffic.checks import losses
 
 _NOTE = "Remember: quote order numbers exactly, and never promise a date."
+_BRIEF = "{'role': 'system', 'content': 'Brief.'}"
 _ANSWER = "Thank you for asking. I have looked into it and will write as soon as the carrier has answered."
 
 
@@ -44,14 +47,23 @@ RULE = Rule(
         "behind the newest question and stays in the history."
     ),
     since="0.1.0",
-    checks=(losses("moving_insert", severity="warning"),),
+    checks=(
+        uses("moving"),
+        losses("moving_insert", severity="warning"),
+    ),
     bad=(
+        turns("messages", setup=f"messages = list(history)\nmessages.insert(-1, {_BRIEF})"),
+        turns("messages", setup=f"messages = [SYSTEM, *history]\nmessages.insert(len(messages) - 1, {_BRIEF})"),
+        turns("messages", setup=f"messages = history[:]\nnote = {_BRIEF}\nmessages.insert(-2, note)"),
         log(*_conversation(lambda question: [message("system", _NOTE), message("user", question)])),
         log(*_conversation(lambda question: [message("user", f"{_NOTE}\n\n{question}")])),
         log(*_conversation(lambda question: [message("user", f"{question}\n<reminder>{_NOTE}</reminder>")])),
         log(*_conversation(lambda question: [message("user", question), message("developer", _NOTE)])),
     ),
     good=(
+        turns("messages", setup="messages = [SYSTEM, *history]\nmessages.append({'role': 'user', 'content': q})"),
+        turns("messages", setup="messages = list(history)\nmessages.insert(0, SYSTEM)"),
+        turns("history", setup="seen = []\nseen.insert(-1, {'role': 'user', 'content': q})"),
         log(*_keeping(lambda question: [message("system", _NOTE), message("user", question)])),
         log(*_keeping(lambda question: [message("user", f"{_NOTE}\n\n{question}")])),
         log(*_conversation(lambda question: [message("user", question)])),

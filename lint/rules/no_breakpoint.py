@@ -3,6 +3,8 @@
 from lint.bodies import breakpoint_faults
 from lint.examples import HANDBOOK, QUESTIONS, chat, claude, log, marked, one
 from lint.rule import Rule
+from lint.sources.examples import anthropic, blocks
+from lint.sources.flow import uses
 from lint.traffic.checks import notes
 
 RULE = Rule(
@@ -20,8 +22,11 @@ RULE = Rule(
         "does the latter by itself."
     ),
     since="0.1.0",
-    checks=(notes("no_breakpoint", "warning"), breakpoint_faults("no_breakpoint")),
+    checks=(uses("no_breakpoint"), notes("no_breakpoint", "warning"), breakpoint_faults("no_breakpoint")),
     bad=(
+        anthropic("POLICY"),
+        anthropic("[{'type': 'text', 'text': POLICY}]"),
+        anthropic("'Be brief.'", tools="[{'name': 'f', 'description': POLICY, 'input_schema': {}}]"),
         one(claude()),
         log(*(claude(question) for question in QUESTIONS)),
         one({"modelId": "anthropic.claude-sonnet-4-5", "system": [{"text": HANDBOOK * 30}], "messages": []}),
@@ -30,6 +35,10 @@ RULE = Rule(
         one(claude(tools=[{"name": f"tool_{at}", "description": HANDBOOK} for at in range(20)], system="Hi")),
     ),
     good=(
+        anthropic(blocks("POLICY")),
+        anthropic("'Be brief.'"),
+        anthropic("user"),
+        anthropic("POLICY", messages=f"[{{'role': 'user', 'content': {blocks('q')}}}]"),
         one(claude(system=marked(HANDBOOK * 30))),
         log(*(claude(question, cache_control={"type": "ephemeral"}) for question in QUESTIONS)),
         one(claude(system=HANDBOOK)),

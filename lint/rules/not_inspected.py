@@ -30,12 +30,18 @@ RULE = Rule(
     checks=(Check(NotInspected, _find),),
     bad=(
         Example("log.jsonl", ""),
+        Example("log.jsonl", '{"level": "info"}\n' * 3),
+        Example("page.html.j2", "<html><body>{{ title }}</body></html>"),
+        Example("app.rb", "puts Time.now"),
         Example("app.ts", "const prompt = `Now: ${Date.now()}`"),
         Example("log.jsonl", '{"event": "started"}\n' + asked(HANDBOOK, HANDBOOK).text),
     ),
     good=(
         asked(HANDBOOK, HANDBOOK),
         one(chat(HANDBOOK)),
+        Example("log.jsonl", asked(HANDBOOK).text),
+        Example("app.py", "prompt = 'Be brief.'\n"),
+        Example("prompt.j2", "Be brief.\n"),
         Example("log.jsonl", '{"request": {"prompt": "Hi"}}\n{"kwargs": {"prompt": "Hi"}}\n'),
     ),
 )

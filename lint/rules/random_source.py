@@ -16,7 +16,7 @@ RULE = Rule(
     ),
     since="0.1.0",
     checks=(
-        uses("random"),
+        uses("random", besides=("tools",)),
         uses("shuffled", besides=("tools",)),
         uses("sampled", where=("tools",)),
     ),

@@ -20,7 +20,7 @@ RULE = Rule(
     since="0.1.0",
     gateway="level: hoist\nhoist: {mode: rewrite, kinds: [hostname]}",
     checks=(
-        uses("replica"),
+        uses("replica", besides=("tools",)),
         losses("hostname", severity="warning"),
         volatile("hostname"),
     ),

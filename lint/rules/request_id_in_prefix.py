@@ -24,7 +24,7 @@ RULE = Rule(
     fix="unsafe",
     gateway="level: hoist\nhoist: {mode: rewrite, kinds: [uuid, hex_id]}",
     checks=(
-        uses("id"),
+        uses("id", besides=("tools",)),
         losses("request_id", "attribution", severity="error"),
         volatile("uuid", "hex_id", "attribution"),
     ),

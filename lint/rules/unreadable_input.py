@@ -33,10 +33,18 @@ RULE = Rule(
         Example("log.jsonl", '{"messages": [\n'),
         Example("log.jsonl", asked(HANDBOOK, HANDBOOK).text + "{}}\n"),
         Example("log.jsonl.gz", "this is no gzip"),
+        Example("app.py", "prompt = f'{now'\n"),
+        Example("prompt.j2", "{% if user %}Hello {{ user }}\n"),
+        Example("prompt.yaml", "system: 'Be brief.\n"),
+        Example("request.json", '{"messages": ['),
     ),
     good=(
         asked(HANDBOOK, HANDBOOK),
         one(chat(HANDBOOK)),
         Example("log.jsonl", "\n" + asked(HANDBOOK).text + "\n\n"),
+        Example("log.jsonl", asked(HANDBOOK, HANDBOOK).text.rstrip("\n")),
+        Example("app.py", "prompt = f'{now}'\n"),
+        Example("prompt.j2", "{% if user %}Hello {{ user }}{% endif %}\n"),
+        Example("prompt.yaml", "system: 'Be brief.'\n"),
     ),
 )

@@ -20,7 +20,7 @@ RULE = Rule(
     instead=("Write what is the same for everyone first, and what is known of the user last: in the newest message."),
     since="0.1.0",
     fix="unsafe",
-    checks=(uses("user"), losses("user_text", severity="error")),
+    checks=(uses("user", besides=("tools",)), losses("user_text", severity="error")),
     bad=(
         app("f'You help {user.name}. {POLICY}'"),
         app("head + POLICY", setup="head = 'Customer: ' + user['email'] + '\\n'"),

@@ -2,7 +2,12 @@
 
 from lint.examples import HANDBOOK, QUESTIONS, chat, log, tool
 from lint.rule import Rule
+from lint.sources.examples import app
+from lint.sources.flow import uses
 from lint.traffic.checks import losses
+
+_CHANGES = "clock date id random counter state replica user".split()
+_TOOL = "tools=[{{'type': 'function', 'function': {{'name': 'f', 'description': {}}}}}],"
 
 
 def _described(*descriptions: str) -> list[dict[str, object]]:
@@ -26,13 +31,27 @@ RULE = Rule(
         "Keep tools constant. Say in the newest message who asks and when, or let the code that runs the tool add it."
     ),
     since="0.1.0",
-    checks=(losses("volatile_tool_text", severity="error"),),
+    checks=(
+        uses(*_CHANGES, where=("tools",)),
+        losses("volatile_tool_text", severity="error"),
+    ),
     bad=(
+        app("POLICY", more=_TOOL.format("f'Now {time.time()}'"), imports="import time"),
+        app("POLICY", more="tools=[tool],", imports="import time", setup="tool = {'name': 'At ' + time.ctime()}"),
+        app(
+            "POLICY",
+            more="tools=[make(str(uuid.uuid4()))],",
+            imports="import uuid\ndef make(text):\n    return {'description': text}",
+        ),
+        app("POLICY", more=_TOOL.format("'Writes ' + os.getcwd()"), imports="import os"),
         log(*_described(*(f"Finds orders. Now it is 2026-03-01T10:{at}:00Z." for at in range(10, 15)))),
         log(*_described(*(f"Writes /tmp/6f0c8f7e-1111-4aaa-8bbb-{at:012}/out" for at in range(7, 12)))),
         log(*_described(*(f"Finds the orders of user {name}." for name in ("Ada", "Bob", "Cleo", "Dora")))),
     ),
     good=(
+        app("POLICY", more=_TOOL.format("'Says what time it is.'"), imports="import time"),
+        app("POLICY", more="tools=[tool],", imports="import time", setup="tool = {'name': 'f'}\nt = time.time()"),
+        app("POLICY", more="timeout=time.time() + 5,", imports="import time"),
         log(*_described(*["Finds orders by their number."] * 4)),
         log(*_described(*["Finds orders since 2026-03-01T10:10:00Z."] * 4)),
         log(*(chat(HANDBOOK, f"I am {name}.", tools=[tool("order")]) for name in ("Ada", "Bob", "Cleo", "Dora"))),

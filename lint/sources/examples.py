@@ -56,3 +56,19 @@ def chat_template(turn: str, *, head: str = "", end: str = "") -> Example:
         f"{head}{{% for message in messages %}}\n{turn}{{% endfor %}}"
         f"{{% if add_generation_prompt %}}<assistant>{end}{{% endif %}}\n",
     )
+
+
+def anthropic(system: str, *, tools: str = "[]", messages: str = "[{'role': 'user', 'content': q}]") -> Example:
+    """A call of Anthropic's API. system, tools, messages: expressions, in which MARK is a marker."""
+    return Example(
+        "claude.py",
+        f"POLICY = 'Follow the policy. ' * 400\nMARK = {{'type': 'ephemeral'}}\n\n\n"
+        f"def ask(client, q, user=None):\n    return client.messages.create(\n        model='m', system={system}, "
+        f"tools={tools},\n        messages={messages},\n    )\n",
+    )
+
+
+def blocks(text: str, marks: int = 1) -> str:
+    """The expression of as many blocks of text as markers, for `anthropic`."""
+    one = f"{{'type': 'text', 'text': {text}, 'cache_control': MARK}}"
+    return "[" + ", ".join([one] * marks) + "]"

@@ -5,11 +5,12 @@ A rule takes the kinds that are its own with `uses`; it is one check for Python,
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from lint.fixes.mending import MOST_TRIED, first_that_mends
+from lint.fixes.mending import MOST_TRIED, fixes_of
 from lint.rule import Check, Fix, Location, Severity, Sighting
 from lint.sources import names
 
@@ -36,11 +37,11 @@ class Flow:
     """Something that changes where a prompt should not.
 
     kind: clock, date, id, random, sampled, shuffled, unordered, replica, state, counter, docs, signed (see
-    python.origins), user, variable, window, edited, moving, json_order, json_format, address, image, mapping, model,
-    format, choice, cache_key, bypass, no_breakpoint, breakpoint_limit. label: the name of its source.
-    row, column: of the source, from 1. site, site_row: the call that the prompt is handed to, "" and 0 in templates.
-    where: tools, system, turn, last, prompt, history or scope. tokens: of static text known to stand behind it
-    (4 characters each); more: unknown amounts too (a file, the conversation).
+    python.origins), user, variable, window, edited, moving, json_order, json_format, address, image, mapping, blank
+    and trim (see jinja_space), model, format, choice, cache_key, bypass, no_breakpoint, breakpoint_limit. label: the
+    name of its source. row, column: of the source, from 1. site, site_row: the call that the prompt is handed to, ""
+    and 0 in templates. where: tools, system, turn, last, prompt, history or scope. tokens: of static text known to
+    stand behind it (4 characters each); more: unknown amounts too (a file, the conversation).
     """
 
     kind: str
@@ -82,8 +83,14 @@ class FlowDocument:
 
     def fix(self, flow: Flow) -> Fix | None:
         """What mends a flow, for the first MOST_TRIED of the file."""
-        tried = flow.harms and flow in self.flows[:MOST_TRIED]
-        return first_that_mends(self, flow, self.candidates(flow)) if tried else None
+        return _fixes(self).get(flow)
+
+
+@functools.lru_cache(maxsize=1)
+def _fixes(document: FlowDocument) -> dict[Flow, Fix]:
+    """Of all flows at once; of several rules that ask only the first has them tried."""
+    tried = [flow for flow in document.flows[:MOST_TRIED] if flow.harms]
+    return fixes_of(document, tried, document.candidates)
 
 
 def uses(*kinds: str, where: tuple[str, ...] = (), besides: tuple[str, ...] = ()) -> Check[FlowDocument]:
@@ -111,12 +118,17 @@ def sighting(flow: Flow, fix: Fix | None = None) -> Sighting:
 
 
 def _milder(flow: Flow) -> Severity | None:
-    """A severity below the rule's own, for what may well never change."""
-    if flow.kind == "variable":
-        return "info"
-    return "warning" if flow.kind == "mapping" else None
+    """A severity below the rule's own, for what changes seldom or may well never change."""
+    return _MILDER.get(flow.kind)
 
 
+_MILDER: Final[dict[str, Severity]] = {
+    "variable": "info",
+    "date": "info",
+    "trim": "info",
+    "blank": "warning",
+    "mapping": "warning",
+}
 _LEAD: Final = {
     "clock": "time of day",
     "date": "date",
@@ -144,6 +156,8 @@ _LEAD: Final = {
     "window": "history cut from the front",
     "edited": "earlier turns rewritten",
     "json_order": "JSON without sort_keys:",
+    "blank": "block that writes the same words in every case, with other white space:",
+    "trim": "optional block without `-`, left out it is a blank line or, rendered with trim_blocks, none:",
     "model": "argument that may change:",
     "format": "argument that may change:",
     "choice": "argument that may change:",

@@ -19,6 +19,7 @@ from lint.rule import Document, Fix, Location
 from lint.source import Source
 from lint.sources import chat_template
 from lint.sources.flow import Flow, FlowDocument
+from lint.sources.jinja_space import space_flows
 from lint.sources.render_child import EXTENSIONS
 from lint.sources.template import Piece, flows_of
 
@@ -61,7 +62,8 @@ def _document(filename: str, raw: bytes) -> Document:
             return chat_template.judged(filename, text, text)
         if not _is_prompt(filename, text):
             return NotInspected(filename, "a template of something else than a prompt")
-        return JinjaTemplate(filename, text, flows_of(list(_Walk(text).pieces(tree))))
+        flows = (*flows_of(list(_Walk(text).pieces(tree))), *space_flows(tree, text))
+        return JinjaTemplate(filename, text, tuple(sorted(flows, key=lambda flow: (flow.row, flow.column))))
     except UnicodeDecodeError as error:
         return Unreadable(
             filename, f"no UTF-8 at byte {error.start}", Location(raw.count(b"\n", 0, error.start) + 1, 1)

@@ -18,6 +18,8 @@ from click.testing import CliRunner
 
 from gateway.cli import cli
 from lint.report import TEXT_FORMATS
+from lint.sources import chat_template
+from lint.sources.rendering import Renderer
 
 ROOT = Path(__file__).parents[2]
 MEMORY = 1 << 30
@@ -71,6 +73,28 @@ HARMLESS: dict[str, bytes | str] = {
     "infinite.json": '{"prompt": "x", "t": 1e999999}',
 }
 
+CHAT_TEMPLATES: dict[str, tuple[str, str]] = {
+    "loops": ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "does not end"),
+    "allocates": (
+        "{% set n = namespace(a='x') %}{% for i in range(90) %}{% set n.a = n.a ~ n.a %}{% endfor %}{{ n.a }}",
+        "memory",
+    ),
+    "gigabyte at once": ("{{ 'x' * 10**9 }}", "memory"),
+    "gigabyte": ("{% for i in range(99999) %}{{ 'x' * 10000 }}{% endfor %}", "more than 200,000 characters"),
+    "squares": (
+        "{% set n = namespace(a=9) %}{% for i in range(90) %}{% set n.a = n.a * n.a %}{% endfor %}{{ n.a }}",
+        "does not end",
+    ),
+    "recursion": ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "RecursionError"),
+    "classes": ("{{ ().__class__.__base__.__subclasses__() }}", "SecurityError"),
+    "globals": ("{{ cycler.__init__.__globals__.os.system('touch owned') }}", "SecurityError"),
+    "string": ("{{ ('{0.__class__.__init__.__globals__}').format(joiner) }}", "SecurityError"),
+    "filter": ("{{ messages | map(attribute='__class__') | list }}", ""),
+    "include": ("{% include '/etc/passwd' %}", "no loader"),
+    "import": ("{% import 'os' as os %}{{ os.system('touch owned') }}", "no loader"),
+}
+"""What each does, and a word of why it was not rendered."""
+
 
 def lint(folder: Path, *options: str) -> tuple[int, list[Any]]:
     """Exit code and findings; whatever happens, nothing was run and nothing was raised."""
@@ -115,6 +139,24 @@ def test_harmless_when_only_read(folder: Path, name: str) -> None:
     """What would run, or never end, if it were imported, constructed or rendered, is read like any other."""
     write(folder, name, HARMLESS[name])
     assert {finding["code"] for finding in lint(folder)[1]} <= {"PC003"}
+
+
+@pytest.mark.parametrize("name", CHAT_TEMPLATES)
+def test_chat_templates(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """One that never ends, takes all memory, writes for ever or wants out of its sandbox is a finding, no more."""
+    child = Renderer(seconds=1)
+    monkeypatch.setattr(chat_template, "renderer", lambda: child)
+    template, why = CHAT_TEMPLATES[name]
+    write(folder, "chat_template.jinja", template)
+    write(folder, "kept.txt", "kept")
+    code, findings = lint(folder)
+    child.close()
+    assert (code, [finding["code"] for finding in findings]) == (1, ["PC003", "PC001"])
+    assert why in findings[1]["message"]
+    assert {file.name: file.read_text() for file in folder.iterdir()} == {
+        "chat_template.jinja": template,
+        "kept.txt": "kept",
+    }
 
 
 def test_what_is_no_file(folder: Path) -> None:

@@ -10,10 +10,12 @@ import io
 import tokenize
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import BinaryIO, Final
 
+from lint.call_sites import Sites
 from lint.documents import NotInspected, Unreadable
+from lint.fixes.form import one_form
 from lint.fixes.move import move_behind
 from lint.fixes.order import sort_iteration, sort_keys
 from lint.fixes.strip import strip_signature
@@ -31,6 +33,7 @@ MAX_BYTES = 1_000_000
 
 _FIXES: Final[dict[str, Callable[[Tree, int, int], Iterable[Fix]]]] = {
     "json_order": sort_keys,
+    "json_format": one_form,
     "unordered": sort_iteration,
     "signed": strip_signature,
     "shuffled": sort_tools,
@@ -38,8 +41,11 @@ _FIXES: Final[dict[str, Callable[[Tree, int, int], Iterable[Fix]]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
 class PythonModule(FlowDocument):
-    """A module that was read."""
+    """A module that was read. sites: call sites that its project declares."""
+
+    sites: Sites = ()
 
     def candidates(self, flow: Flow) -> Iterable[Fix]:
         """Edits by the kind of the flow."""
@@ -49,12 +55,12 @@ class PythonModule(FlowDocument):
     def reread(self, text: str) -> tuple[Flow, ...] | None:
         """The flows of another module."""
         try:
-            return _flows(text)
+            return _flows(text, self.sites)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OutOfSteps):
             return None
 
 
-def read(filename: str, file: BinaryIO) -> Iterator[Document]:
+def read(filename: str, file: BinaryIO, sites: Sites = ()) -> Iterator[Document]:
     """The module in a file, or why it could not be read."""
     raw = file.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
@@ -62,7 +68,7 @@ def read(filename: str, file: BinaryIO) -> Iterator[Document]:
         return
     try:
         text = raw.decode(tokenize.detect_encoding(io.BytesIO(raw).readline)[0])
-        yield PythonModule(filename, text, _flows(text))
+        yield PythonModule(filename, text, _flows(text, sites), sites)
     except SyntaxError as error:
         yield Unreadable(filename, f"no Python: {error.msg}", Location(error.lineno or 1, error.offset or 1))
     except UnicodeDecodeError as error:
@@ -77,8 +83,8 @@ def read(filename: str, file: BinaryIO) -> Iterator[Document]:
         yield NotInspected(filename, "too large to follow every path")
 
 
-def _flows(text: str) -> tuple[Flow, ...]:
-    found = flows(follow(_parse(text), text))
+def _flows(text: str, sites: Sites) -> tuple[Flow, ...]:
+    found = flows(follow(_parse(text), text, sites))
     if text.isascii():
         return tuple(found)
     lines = Lines(text)
@@ -91,4 +97,4 @@ def _parse(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-SOURCE = Source("python", (".py", ".pyi"), read)
+SOURCE = Source("python", (".py", ".pyi"), read, follow=read)

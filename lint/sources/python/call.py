@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lint.sources.python import formats
-from lint.sources.python.origins import narrow
+from lint.sources.python.origins import narrow, of_call
 from lint.sources.python.scope import Scope, place
 from lint.sources.python.values import (
     EMPTY,
@@ -75,6 +75,22 @@ def origin(call: Call, name: str, kind: str) -> Value | None:
         return Seq(items_of(call.first()), (call.part(kind),))
     part = Text((call.part(kind),))
     return retag(part, narrow("", formats.known(call.first()))) if name == "time.strftime" else part
+
+
+def made_by(call: Call, argument: str) -> Value:
+    """What a function without parameters returns that was given as this argument; of anything else, the argument."""
+    node = next(keyword.value for keyword in call.node.keywords if keyword.arg == argument)
+    if isinstance(node, ast.Lambda):
+        return call.scope.run.evaluate(node.body, call.scope)
+    if isinstance(node, ast.Name | ast.Attribute):
+        function = call.scope.function(node)
+        kind = of_call(call.scope.resolve(node))
+        if function is not None:
+            return call.scope.run.call(function, call.scope, (), {})[0]
+        if kind is not None:
+            row, column = place(node)
+            return Text((Part(kind, formats.shown(node), row, column),))
+    return call.named[argument]
 
 
 def _runs_git(call: Call) -> bool:

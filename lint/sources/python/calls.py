@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 
 from lint.sources.python import formats, guesses, handing, sites
-from lint.sources.python.binding import instance, written
-from lint.sources.python.call import Call, carried, origin
+from lint.sources.python.binding import INSTANCE, instance, written
+from lint.sources.python.call import Call, carried, made_by, origin
 from lint.sources.python.methods import method_of
 from lint.sources.python.module import Function, chain
 from lint.sources.python.origins import of_call
@@ -33,6 +33,7 @@ from lint.sources.python.values import (
     without,
 )
 
+OF_CLASS = "<class>"
 Evaluate = Callable[[ast.expr, Scope], Value]
 _GENERATORS = frozenset({"random.Random", "numpy.random.default_rng", "random.SystemRandom"})
 _SAME = frozenset(
@@ -49,11 +50,15 @@ def evaluate_call(node: ast.Call, scope: Scope, evaluate: Evaluate) -> Value:
     role = sites.message_role(node, scope)
     if role is not None:
         return handing.message(call, role)
-    if handing.hand_over(call):
-        return UNKNOWN
+    handed = handing.hand_over(call)
+    if handed is not None:
+        return handed
     value = _known_name(call)
     if value is None and isinstance(node.func, ast.Attribute):
-        value = method_of(call, node.func.attr, evaluate(node.func.value, scope))
+        receiver = evaluate(node.func.value, scope)
+        value = handing.filled(call, node.func.attr, receiver)
+        value = _of_object(call, node.func.attr, receiver) if value is None else value
+        value = method_of(call, node.func.attr, receiver) if value is None else value
     if value is None:
         value = _helper(call)
     if value is None:
@@ -102,6 +107,8 @@ def _known_name(call: Call) -> Value | None:
 def _collection(call: Call, name: str) -> Value | None:
     """Calls that make a list or mapping of their arguments, or give one of them back."""
     last = name.rpartition(".")[2]
+    if last in ("field", "Field") and "default_factory" in call.named:
+        return made_by(call, "default_factory")
     if name == "dict":
         return _mapping(call)
     if name == "collections.deque" and ("maxlen" in call.named or len(call.positional) > 1):
@@ -175,10 +182,28 @@ def _helper(call: Call) -> Value | None:
     if _is_class(chain(call.node.func)):
         guesses.handed(call)
         fields = (*((f"#{at}", value) for at, value in enumerate(call.positional)), *call.named.items())
-        if call.scope.run.module.is_plain(chain(call.node.func)):
-            fields = (*fields, instance(chain(call.node.func)))
-        return Map(fields, made=True)
+        return Map((*_of_class(chain(call.node.func), call.scope), *fields), made=True)
     return None
+
+
+def _of_class(name: str, scope: Scope) -> Iterator[tuple[str, Value]]:
+    """What an object of a class of the module has besides what it is given: what changes in its fields."""
+    if name in scope.run.module.classes:
+        yield OF_CLASS, Text((Part(INSTANCE, name),))
+        yield from ((key, value) for key, value in scope.run.fields(scope.run, name).items() if volatile(value))
+        if scope.run.module.is_plain(name):
+            yield instance(name)
+
+
+def _of_object(call: Call, method: str, receiver: Value) -> Value | None:
+    """What a method of an object of a class of the module returns; None for other objects."""
+    mark = receiver.get(OF_CLASS) if isinstance(receiver, Map) else None
+    owner = parts_of(mark)[0].label if mark is not None else ""
+    function = call.scope.run.module.functions.get(f"{owner}.{method}")
+    if function is None:
+        return None
+    inside = Scope(call.scope.run, owner=owner, active=call.scope.active, seeded=call.scope.seeded)
+    return call.scope.run.call(function, inside, (SELF, *call.positional), call.named)[0]
 
 
 def _is_class(name: str) -> bool:

@@ -135,3 +135,18 @@ def prompt_template(value: Value, row: int, column: int) -> Value:
         return Text((Part(PARAM, match[1], row, column),)) if match[1] else literal(match[0][0])
 
     return fill(value, _BRACES, hole)
+
+
+def holes(value: Value, given: Mapping[str, Value]) -> Value:
+    """A template of a framework with some of its variables put in."""
+    if isinstance(value, Seq):
+        return Seq(tuple(holes(item, given) for item in value.items), value.marks)
+    if isinstance(value, Map):
+        return Map(tuple((key, holes(inner, given)) for key, inner in value.entries), value.made)
+    return concat(
+        *(given.get(part.label, UNKNOWN) if _is_given(part, given) else Text((part,)) for part in parts_of(value))
+    )
+
+
+def _is_given(part: Part, given: Mapping[str, Value]) -> bool:
+    return part.kind == PARAM and part.label in given

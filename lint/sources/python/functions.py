@@ -42,11 +42,11 @@ def _parameters(function: Function) -> list[str]:
 
 
 def _give_instance(scope: Scope, owner: str, me: str) -> None:
-    for name, value in _instance(scope.run, owner).items():
+    for name, value in fields_of(scope.run, owner).items():
         scope.env[f"{me}.{name}"] = value
 
 
-def _instance(run: Run, owner: str) -> Mapping[str, Value]:
+def fields_of(run: Run, owner: str) -> Mapping[str, Value]:
     """What the constructor of a class leaves in its fields; what it was given is configuration."""
     if owner in run.instances or owner not in run.module.classes:
         return run.instances.get(owner, {})
@@ -95,7 +95,17 @@ def call_function(
     scope.run.execute(function.body, scope)
     result = _result(scope)
     guesses.returned(function, result, scope)
+    if positional and positional[0] is SELF and names:
+        _keep_fields(scope, f"{names[0]}.", caller)
     return result, _changed(function, scope, given)
+
+
+def _keep_fields(scope: Scope, own: str, caller: Scope) -> None:
+    """What a method leaves in the fields of its object, for the method of the same object that called it."""
+    me = caller.me()
+    if me is not None:
+        held = {f"{me}.{key.removeprefix(own)}": value for key, value in scope.env.items() if key.startswith(own)}
+        caller.env.update(held)
 
 
 def _changed(function: Function, scope: Scope, given: Mapping[str, Value]) -> dict[str, Value]:
@@ -112,7 +122,7 @@ def _changed(function: Function, scope: Scope, given: Mapping[str, Value]) -> di
 def _of_caller(caller: Scope) -> dict[str, Value]:
     me = f"{caller.me()}."
     own = {key.removeprefix(me): value for key, value in caller.env.items() if key.startswith(me)}
-    return own or dict(_instance(caller.run, caller.owner or ""))
+    return own or dict(fields_of(caller.run, caller.owner or ""))
 
 
 def _defaults(function: Function, scope: Scope) -> dict[str, Value]:

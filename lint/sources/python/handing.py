@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from lint.call_sites import declared
 from lint.sources.python import formats, sites
-from lint.sources.python.call import Call
+from lint.sources.python.call import Call, made_by
 from lint.sources.python.module import chain
 from lint.sources.python.scope import Hit, place
-from lint.sources.python.values import EMPTY, Map, Seq, Value, concat, literal
+from lint.sources.python.values import EMPTY, UNKNOWN, Map, Seq, Value, concat, literal
+
+_TEMPLATE = "<template>"
+_FILLS = frozenset("partial format format_messages aformat_messages format_prompt invoke ainvoke".split())
 
 
 def message(call: Call, role: str) -> Value:
@@ -26,31 +28,31 @@ def _hit(call: Call, arguments: dict[str, Value]) -> None:
     call.scope.run.hits.append(Hit(name, row, column, arguments, dict(call.places)))
 
 
-def hand_over(call: Call) -> bool:
-    """Record a call site. Returns whether the call is one."""
+def hand_over(call: Call) -> Value | None:
+    """Record a call site. Returns what it returns, None for a call that is none."""
     node = call.node
     if _declared(call):
-        return True
+        return UNKNOWN
     names = sites.arguments_of(node, call.scope)
     if names is None:
-        return _post(call) or _template(call)
+        return UNKNOWN if _post(call) else _template(call)
     given = {**dict(zip(names, call.positional, strict=False)), **{k: v for k, v in call.named.items() if k in names}}
     if names == ("messages",):
         given = {"messages": call.named.get("messages", call.first())}
         if not sites.looks_like_messages(given["messages"]):
-            return False
+            return None
     _hit(call, given)
-    return True
+    return UNKNOWN
 
 
 def _declared(call: Call) -> bool:
     """Record a call site of the project's own."""
     name = chain(call.node.func)
-    site = next((site for site in declared.get() if site.is_called(name)), None)
+    site = next((site for site in call.scope.run.module.sites if site.is_called(name)), None)
     if site is None:
         return False
     given = {**dict(zip(site.parameters, call.positional, strict=False)), **call.named}
-    _hit(call, {kind: given[name] for name, kind in site.takes.items() if name in given})
+    _hit(call, {kind: given[name] for name, kind in site.takes if name in given})
     return True
 
 
@@ -65,25 +67,44 @@ def _post(call: Call) -> bool:
     return False
 
 
-def _template(call: Call) -> bool:
+def _template(call: Call) -> Value | None:
     if chain(call.node.func).rpartition(".")[2] not in ("from_messages", "from_template"):
-        return False
+        return None
     row, column = place(call.node)
     first = call.first()
-    if isinstance(first, Seq):
-        messages = [sites.as_message(item) for item in first.items]
-        filled = tuple(
-            Map(
-                (
-                    ("role", m.get("role") or EMPTY),
-                    ("content", formats.prompt_template(m.get("content") or EMPTY, row, column)),
-                )
+    if not isinstance(first, Seq):
+        return _written(call, "prompt", formats.prompt_template(first, row, column))
+    messages = [sites.as_message(item) for item in first.items]
+    held = tuple(
+        Map(
+            (
+                ("role", m.get("role") or EMPTY),
+                ("content", formats.prompt_template(m.get("content") or EMPTY, row, column)),
             )
-            if isinstance(m, Map)
-            else m
-            for m in messages
         )
-        _hit(call, {"messages": Seq(filled, first.marks)})
-    else:
-        _hit(call, {"prompt": formats.prompt_template(first, row, column)})
-    return True
+        if isinstance(m, Map)
+        else m
+        for m in messages
+    )
+    return _written(call, "messages", Seq(held, first.marks))
+
+
+def _written(call: Call, kind: str, prompt: Value) -> Map:
+    """A template that was handed over, as an object that may be filled in later."""
+    _hit(call, {kind: prompt})
+    return Map(((f"{_TEMPLATE}{kind}", prompt),), made=True)
+
+
+def filled(call: Call, method: str, template: Value) -> Value | None:
+    """A template of a framework, filled in; it counts then, and not as it was before."""
+    held = template.entries[0] if isinstance(template, Map) and len(template.entries) == 1 else ("", EMPTY)
+    if method not in _FILLS or not held[0].startswith(_TEMPLATE):
+        return None
+    first = call.first()
+    given = {
+        **(dict(first.entries) if isinstance(first, Map) else {}),
+        **{name: made_by(call, name) for name in call.named},
+    }
+    run = call.scope.run
+    run.hits[:] = [hit for hit in run.hits if held[1] not in hit.arguments.values()]
+    return _written(call, held[0].removeprefix(_TEMPLATE), formats.holes(held[1], given))

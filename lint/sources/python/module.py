@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from lint.call_sites import declared
+from lint.call_sites import Sites
 from lint.sources.python.origins import CALLS, METHODS, RETRIEVES
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -34,11 +34,13 @@ _LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, int, str, float, bytes, b
 
 @dataclass(slots=True)
 class Module:
-    """text: its source. imports: local name to dotted name. functions: by name, methods by `Class.name`. calls: last
-    words of what each of them calls. changing: names of the module that something changing is assigned to."""
+    """text: its source. sites: call sites that its project declares. imports: local name to dotted name. functions:
+    by name, methods by `Class.name`. calls: last words of what each of them calls. changing: names of the module that
+    something changing is assigned to."""
 
     tree: ast.Module
     text: str = ""
+    sites: Sites = ()
     imports: dict[str, str] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
@@ -46,9 +48,9 @@ class Module:
     changing: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, tree: ast.Module, text: str) -> Module:
+    def of(cls, tree: ast.Module, text: str, sites: Sites = ()) -> Module:
         """Index a tree. text: its source."""
-        module = cls(tree, text)
+        module = cls(tree, text, sites)
         for statement in tree.body:
             if isinstance(statement, Function):
                 module.functions[statement.name] = statement
@@ -115,7 +117,7 @@ class Module:
         return sorted(reaching, key=lambda name: (self._simple(name) in called, self.functions[name].lineno))
 
     def _reaching(self) -> set[str]:
-        own = {site.callee.rpartition(".")[2] for site in declared.get()}
+        own = {site.callee.rpartition(".")[2] for site in self.sites}
         if not own and not _SPEAKS.search(self.text):
             return set()
         sites = {name for name, called in self.calls.items() if called & (SITE_WORDS | own)}

@@ -38,6 +38,7 @@ class Run:
     call: Callable[[Function, Scope, tuple[Value, ...], Mapping[str, Value]], tuple[Value, Mapping[str, Value]]]
     execute: Callable[[Iterable[ast.stmt], Scope], None]
     evaluate: Callable[[ast.expr, Scope], Value]
+    fields: Callable[[Run, str], Mapping[str, Value]]
     globals: dict[str, Value] = field(default_factory=dict)
     instances: dict[str, dict[str, Value]] = field(default_factory=dict)
     hits: list[Hit] = field(default_factory=list)

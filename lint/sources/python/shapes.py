@@ -49,6 +49,16 @@ def fills_gaps(node: ast.For | ast.AsyncFor) -> bool:
     )
 
 
+def numbered(node: ast.For | ast.AsyncFor) -> ast.Name | None:
+    """The variable that has the number of the round: of `range(...)`, the first of `enumerate(...)`."""
+    target = node.target
+    if not _numbered(node):
+        return None
+    if getattr(getattr(node.iter, "func", None), "id", "") == "enumerate":
+        target = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else ast.Tuple([])
+    return target if isinstance(target, ast.Name) else None
+
+
 def _numbered(node: ast.For | ast.AsyncFor) -> bool:
     return isinstance(node.iter, ast.Call) and getattr(node.iter.func, "id", "") in ("enumerate", "range")
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
+from lint.call_sites import Sites
 from lint.sources.python import guesses
 from lint.sources.python.binding import bind, element_of, part_at
 from lint.sources.python.expressions import add, evaluate
 from lint.sources.python.formats import integer
-from lint.sources.python.functions import call_function, start
+from lint.sources.python.functions import call_function, fields_of, start
 from lint.sources.python.module import Module
 from lint.sources.python.mutations import changes, delete, edit_walked, key_of, set_item, shuffle
 from lint.sources.python.scope import MAX_DEPTH, Hit, Run, Scope
-from lint.sources.python.shapes import by_age, fills_gaps
-from lint.sources.python.values import DYNAMIC, ORDER, Seq, Text, Value, concat, join, param, parts_of
+from lint.sources.python.shapes import by_age, fills_gaps, numbered
+from lint.sources.python.values import DYNAMIC, INDEX, ORDER, Seq, Text, Value, concat, join, mapped, param, parts_of
 
 
-def follow(tree: ast.Module, text: str) -> list[Hit]:
-    """Every prompt that a module hands to a call site. Raises OutOfSteps, RecursionError."""
-    module = Module.of(tree, text)
-    run = Run(module, call_function, execute, evaluate)
+def follow(tree: ast.Module, text: str, sites: Sites = ()) -> list[Hit]:
+    """Every prompt that a module hands to a call site; sites: more of them. Raises OutOfSteps, RecursionError."""
+    module = Module.of(tree, text, sites)
+    run = Run(module, call_function, execute, evaluate, fields_of)
     top = Scope(run, env=run.globals, top=True)
     execute(tree.body, top)
     for name in module.roots():
@@ -137,11 +139,27 @@ def _loop(node: ast.For | ast.AsyncFor, scope: Scope) -> None:
         if by_age(node):
             scope.aged.add(target)
     outer, scope.orders = scope.orders, (*scope.orders, *(part for part in parts_of(walked) if part.kind in ORDER))
-    execute(node.body, scope)
+    _counted(node, scope)
     scope.orders = outer
     execute(node.orelse, scope)
     if target:
         scope.walks.pop(target, None)
+
+
+def _counted(node: ast.For | ast.AsyncFor, scope: Scope) -> None:
+    """Follow the body of a loop; what it hands over by itself has the loop's number as a counter."""
+    number = numbered(node)
+    if number is None:
+        execute(node.body, scope)
+        return
+    hits, part = scope.run.hits, part_at(INDEX, number)
+    before, count = len(hits), replace(part, kind="counter")
+    bind(number, Text((part,)), scope)
+    execute(node.body, scope)
+    for at, hit in enumerate(hits[before:], before):
+        if not hit.guessed:
+            given = {key: mapped(value, lambda p: count if p == part else p) for key, value in hit.arguments.items()}
+            hits[at] = replace(hit, arguments=given)
 
 
 def _walked(node: ast.For | ast.AsyncFor, scope: Scope) -> tuple[str, str]:

@@ -7,12 +7,15 @@ length, and parts that change, each with the place in the source it came from. T
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 MAX_PARTS = 256
 MAX_TEXT = 50_000
 STATIC, DYNAMIC, PARAM, ENVIRONMENT = "static", "dynamic", "param", "environment"
-NEUTRAL = frozenset({STATIC, DYNAMIC, PARAM, ENVIRONMENT, "instance"})
+INDEX = "index"
+"""The place in a loop: a counter for what is handed over inside it, and for nothing else."""
+NEUTRAL = frozenset({STATIC, DYNAMIC, PARAM, ENVIRONMENT, INDEX, "instance"})
 ORDER = frozenset({"unordered", "shuffled"})
 
 
@@ -110,15 +113,19 @@ def volatile(value: Value) -> tuple[Part, ...]:
 
 def retag(value: Value, kinds: dict[str, str]) -> Value:
     """The same value with the kinds of its parts renamed."""
+    return mapped(value, lambda part: replace(part, kind=kinds[part.kind]) if part.kind in kinds else part)
+
+
+def mapped(value: Value, change: Callable[[Part], Part]) -> Value:
+    """The same value with each of its parts changed."""
     if isinstance(value, Text):
-        return Text(tuple(replace(p, kind=kinds[p.kind]) if p.kind in kinds else p for p in value.parts))
+        return Text(tuple(map(change, value.parts)))
     if isinstance(value, Spread):
-        inner = retag(value.value, kinds)
+        inner = mapped(value.value, change)
         return Spread(inner) if isinstance(inner, Text) else inner
     if isinstance(value, Seq):
-        marks = tuple(replace(p, kind=kinds[p.kind]) if p.kind in kinds else p for p in value.marks)
-        return Seq(tuple(retag(item, kinds) for item in value.items), marks)
-    return Map(tuple((key, retag(inner, kinds)) for key, inner in value.entries))
+        return Seq(tuple(mapped(item, change) for item in value.items), tuple(map(change, value.marks)))
+    return Map(tuple((key, mapped(inner, change)) for key, inner in value.entries), value.made)
 
 
 def without(value: Value, kinds: frozenset[str]) -> Value:

@@ -34,7 +34,7 @@ class _Section:
 def flows(hits: list[Hit]) -> list[Flow]:
     """All of them, one per kind and place (the one with most behind it), in the order of the file."""
     best: dict[tuple[str, int, int], Flow] = {}
-    for hit in hits:
+    for hit in sorted(hits, key=lambda hit: hit.guessed):
         for flow in (*_prompt(hit), *scope_flows(hit), *breakpoint_flows(hit)):
             key = (flow.kind, flow.row, flow.column)
             held = best.get(key)

@@ -78,7 +78,7 @@ def test_a_python_fix_changes_nothing_else(rule: Rule, example: Example) -> None
         "PC401": Counter({".sort": 1, "tool": 1, **Counter("functionname")}),
         "PC701": Counter({"?": 1, "0": 1, ".partition": 1}),
     }.get(rule.code, Counter())
-    removed = {"PC401": Counter({"random": 1, ".shuffle": 1})}
+    removed = {"PC304": Counter("q2"), "PC401": Counter({"random": 1, ".shuffle": 1})}
     for finding in lint_text(*example):
         if finding.code == rule.code and finding.fix:
             fixed_text = apply(example.text, finding.fix.edits)
