@@ -1,0 +1,52 @@
+"""What of a prompt comes again behind the place where it parts from another, at the price of a few searches.
+
+prefix.realign finds every run and reads both texts byte by byte, which is for reports. A gateway asks the same of
+each prompt that missed, so it takes samples: a window here and there is searched in the other text (C speed), and a
+hit is extended both ways to all of the run that it lies in. A run ends where the next one may begin, so reordered
+pieces are followed from one to the next. Only so many searches may fail: what is shorter than WINDOW is never found,
+and of runs shorter than the distance between two samples some are missed. Nothing is counted that does not recur.
+"""
+
+from prefix.realign import common_prefix
+
+WINDOW = 128
+"""Bytes of a sample. Python searches needles of 100 bytes and more in less time than shorter ones."""
+
+MISSES = 6
+"""Searches that may find nothing."""
+
+_FIRST_STEP = 256
+
+
+def recurring(a: bytes, b: bytes, start: int) -> tuple[tuple[int, int], ...]:
+    """(start, end) of stretches of `b` behind `start` that stand in `a` behind `start`: in order, disjoint.
+
+    start: length of the common prefix of the two.
+    """
+    runs: list[tuple[int, int]] = []
+    at = done = start
+    misses = 0
+    step = max(WINDOW, (len(b) - start) // MISSES)
+    while misses < MISSES and at + WINDOW <= len(b):
+        place = a.find(b[at : at + WINDOW], start)
+        if place < 0:
+            misses += 1
+            at += min(step, _FIRST_STEP) if at == done else step
+            continue
+        back = common_suffix(a, b, place, at, min(place - start, at - done))
+        done = at + common_prefix(a, b, place, at)
+        runs.append((at - back, done))
+        at = done
+    return tuple(runs)
+
+
+def common_suffix(a: bytes, b: bytes, end_a: int, end_b: int, most: int) -> int:
+    """How many bytes of `a` before `end_a` equal those of `b` before `end_b`, at most `most`."""
+    low, high = 0, most + 1  # the suffix of `low` bytes agrees, that of `high` does not
+    while high - low > 1:
+        size = (low + high) // 2
+        if a[end_a - size : end_a - low] == b[end_b - size : end_b - low]:
+            low = size
+        else:
+            high = size
+    return low

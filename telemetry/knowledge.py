@@ -1,0 +1,234 @@
+"""What the gateway knows of a prompt at dispatch and learns from its end: the places of telemetry.attribution.
+
+One idea: what is cheap is looked up at dispatch, since later nobody knows what was known then; what is dear (where it
+parts from its nearest recent prompt, what recurs behind) is done at the end, and only for prompts that missed.
+
+- A prompt counts as *confirmed* at a worker when the engine's usage report for it came: the engine held it then.
+- Salted prompts are known a second time by the hashes that they would have without their salt.
+- The nearest recent prompt is the last of the same prompt version (whose hash masks clocks and ids: prefix.
+  prompt_version) unless another one shares more blocks.
+- Blocks end somewhere before texts part. Once a whole block is missing, a place that reaches the last block shared
+  with the nearest prompt reaches to the very byte; before that, tokens scaled from bytes would be noise.
+- Text that does not recur is not searched for ever: after PATIENCE fruitless searches of one version only each
+  SELDOM-th prompt is.
+
+Pure. Memory: two prefix.history (the second only with salts), whose texts are bounded together with their sources.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from prefix.blocks import BLOCK_BYTES, block_hashes
+from prefix.history import Finished, Found, History, covered_bytes, path_of
+from prefix.realign import common_prefix
+from prefix.recurring import recurring
+from prefix.view import View
+from telemetry.attribution import Places, Reason, attribute
+
+PATIENCE: Final = 4
+SELDOM: Final = 32
+LEAST_BYTES: Final = 256
+"""Less uncached text is not searched for what recurs."""
+
+_SALTS: Final = 1021
+_VERSIONS: Final = 4096
+_WORKERS: Final = 256
+Source = TypeVar("Source")
+
+
+class Near(NamedTuple, Generic[Source]):
+    """A recent prompt and who finished it."""
+
+    text: bytes
+    source: Source
+    holder: int
+
+
+class Sight(NamedTuple, Generic[Source]):
+    """What was known of a prompt at dispatch.
+
+    path, bare: its steps, and those without its salt, None when it has none. salt, holder: bits of its namespace and
+    its worker. version: of its template, within its namespace. places: in whole blocks. near: candidates for the
+    nearest recent prompt. foreign: the text of the nearest one under another salt.
+    """
+
+    text: bytes
+    path: list[int]
+    bare: list[int] | None
+    salt: int
+    holder: int
+    version: tuple[int, str | None]
+    places: Places
+    near: tuple[Near[Source], ...]
+    foreign: bytes
+
+
+class Explained(NamedTuple, Generic[Source]):
+    """uncached: tokens by reason. nearest: the prompt it parts from, when something is `divergent`, and the bytes of
+    view that it shares with it and that come again behind."""
+
+    uncached: dict[Reason, int]
+    nearest: Source | None = None
+    parted: int = 0
+    recurring: int = 0
+
+
+class Knowledge(Generic[Source]):
+    """Everything known about finished prompts. Source: what a prompt came from, given back as `nearest`."""
+
+    def __init__(self, capacity: int = 1 << 18, capacity_bytes: int = 32 << 20) -> None:
+        self._known: History[Source] = History(capacity, capacity_bytes)
+        self._bare: History[Source] = History(capacity // 4, capacity_bytes // 4)
+        self._versions: OrderedDict[tuple[int, str | None], Finished[Source]] = OrderedDict()
+        self._fruitless: dict[tuple[int, str | None], int] = {}
+        self._holders: OrderedDict[str, int] = OrderedDict()
+
+    def at_dispatch(
+        self,
+        view: View,
+        blocks: Sequence[int],
+        version: str | None,
+        worker: str,
+        *,
+        held_blocks: int,
+        fleet_blocks: int,
+    ) -> Sight[Source]:
+        """What is known of a prompt that goes to this worker now.
+
+        version: the prompt version, None when it has none. held_blocks, fleet_blocks: leading blocks that the
+        worker, and that any worker, is believed to have computed.
+        """
+        text, holder = view.text, self._holder(worker)
+        path = path_of(text, view.seed, blocks)
+        found = self._known.find(path, holder)
+        bare, foreign, isolated, mark = None, b"", 0, 0
+        if view.bare is not None:
+            bare, mark = path_of(text, view.bare, block_hashes(text, view.bare)), 1 << view.seed % _SALTS
+        if bare is not None or len(self._bare):
+            isolated, foreign = self._seen_elsewhere(bare or path, mark, unsalted=bare is None)
+        mine, others = (covered_bytes(steps, text, blocks) for steps in (found.mine, found.others))
+        places = Places(
+            size=len(text),
+            confirmed=mine,
+            held=held_blocks * BLOCK_BYTES,
+            elsewhere=fleet_blocks * BLOCK_BYTES,
+            lost=max(mine, others),
+            isolated=covered_bytes(isolated, text, blocks),
+        )
+        key = (view.seed, version)
+        return Sight(text, path, bare, mark, holder, key, places, self._near(found, key), foreign)
+
+    def finished(
+        self,
+        sight: Sight[Source],
+        source: Source,
+        source_bytes: int,
+        *,
+        prompt_tokens: int | None,
+        cached_tokens: int | None,
+        page_tokens: int = 1,
+        computed: bool = True,
+    ) -> Explained[Source]:
+        """The prompt ended: why its uncached tokens were, and from now on it is known.
+
+        source: given back when a later prompt parts from this one; its bytes count against the memory. computed:
+        whether the worker finished its prefill, as far as anybody saw.
+        """
+        explained: Explained[Source] = Explained({})
+        if prompt_tokens is not None:
+            explained = self._explain(sight, prompt_tokens, cached_tokens, page_tokens)
+        if computed or cached_tokens is not None:
+            self._learn(sight, source, source_bytes, confirmed=cached_tokens is not None)
+        return explained
+
+    def _explain(self, sight: Sight[Source], tokens: int, cached: int | None, page: int) -> Explained[Source]:
+        places, nearest, parted = sight.places, None, 0
+        if cached is None or not 0 <= cached < tokens or not places.size:
+            return Explained(attribute(tokens, cached, places, page_tokens=page))
+        known = max(places[1:6])
+        missing = known * tokens // places.size > cached
+        if missing or page > 1 or (tokens - cached) * places.size // tokens > LEAST_BYTES:
+            nearest, parted = _nearest(sight)
+        if missing:
+            places = _to_the_byte(places, parted, sight)
+        if nearest is None:
+            return Explained(attribute(tokens, cached, places, page_tokens=page))
+        if nearest.holder == sight.holder:
+            places = places._replace(parted=parted)
+        behind = max(parted, cached * places.size // tokens, *places[1:6])
+        if places.size - behind > LEAST_BYTES and self._worth_a_search(sight.version):
+            places = places._replace(recurring=recurring(nearest.text, sight.text, parted))
+            if places.recurring:
+                self._fruitless.pop(sight.version, None)
+        uncached = attribute(tokens, cached, places, page_tokens=page)
+        if "divergent" not in uncached:
+            return Explained(uncached)
+        return Explained(uncached, nearest.source, parted, sum(end - start for start, end in places.recurring))
+
+    def _learn(self, sight: Sight[Source], source: Source, source_bytes: int, *, confirmed: bool) -> None:
+        size = len(sight.text) + source_bytes
+        prompt = Finished(sight.text, source, sight.holder, size)
+        self._known.add(sight.path, prompt, confirmed=confirmed)
+        self._versions[sight.version] = prompt
+        self._versions.move_to_end(sight.version)
+        if len(self._versions) > _VERSIONS:
+            self._versions.popitem(last=False)
+        if sight.bare is not None:
+            self._bare.add(sight.bare, Finished(sight.text, source, sight.salt, size), confirmed=confirmed)
+
+    def _near(self, found: Found[Source], version: tuple[int, str | None]) -> tuple[Near[Source], ...]:
+        prompts = (self._versions.get(version) if version[1] is not None else None, found.nearest)
+        return tuple([Near(p.text, p.source, p.holder) for p in prompts if p is not None and p.source is not None])
+
+    def _seen_elsewhere(self, bare: list[int], mark: int, *, unsalted: bool) -> tuple[int, bytes]:
+        """How many steps of this salt-free path were finished under another salt, and the text that went furthest."""
+        found = self._bare.find(bare, mark)
+        steps, nearest = found.others, found.nearest
+        plain = self._known.find(bare) if not unsalted else None
+        if plain is not None and plain.others > steps:
+            steps, nearest = plain.others, plain.nearest
+        return steps, nearest.text if nearest is not None else b""
+
+    def _holder(self, worker: str) -> int:
+        """The bit of a worker; the one not seen for the longest time makes room for a new one."""
+        number = self._holders.get(worker)
+        if number is None:
+            number = len(self._holders)
+            if number == _WORKERS:
+                number = self._holders.popitem(last=False)[1]
+                self._known.forget(1 << number)
+            self._holders[worker] = number
+        self._holders.move_to_end(worker)
+        return 1 << number
+
+    def _worth_a_search(self, version: tuple[int, str | None]) -> bool:
+        """Whether to look for what recurs; counts this prompt as fruitless until it proves otherwise."""
+        tried = self._fruitless.pop(version, 0) + 1
+        self._fruitless[version] = tried
+        if len(self._fruitless) > _VERSIONS:
+            del self._fruitless[next(iter(self._fruitless))]
+        return tried <= PATIENCE or tried % SELDOM == 0
+
+
+def _nearest(sight: Sight[Source]) -> tuple[Near[Source] | None, int]:
+    """The nearest recent prompt and the byte where the two part; the first candidate unless the other shares more."""
+    best, most = None, 0
+    for near in sight.near:
+        if best is None or near.text[:most] == sight.text[:most]:
+            parted = common_prefix(near.text, sight.text)
+            if best is None or parted // BLOCK_BYTES > most // BLOCK_BYTES:
+                best, most = near, parted
+    return best, most
+
+
+def _to_the_byte(places: Places, parted: int, sight: Sight[Source]) -> Places:
+    """Places at the end of the last whole block before two texts part, moved to where they do."""
+    whole = parted // BLOCK_BYTES * BLOCK_BYTES
+    confirmed, held, elsewhere, lost = [
+        parted if place and whole <= place < parted else place for place in places[1:5]
+    ]
+    isolated = places.isolated
+    if isolated and sight.foreign:
+        isolated = max(isolated, common_prefix(sight.foreign, sight.text))
+    return Places(places.size, confirmed, held, elsewhere, lost, isolated)
