@@ -38,9 +38,10 @@ class Finished(Generic[Source]):
 
 
 class Found(NamedTuple, Generic[Source]):
-    """How much of a path was finished: steps that the asked holder finished, that others did; the prompt that last
-    went furthest along it, None when its text is no longer there."""
+    """How much of a path was finished: steps at all, those that the asked holder finished, those that others did; the
+    prompt that last went so far, or less far when its text is no longer there."""
 
+    steps: int
     mine: int
     others: int
     nearest: Finished[Source] | None
@@ -83,15 +84,18 @@ class History(Generic[Source]):
                 others = at
             if not whole:
                 break
-        return Found(mine, others, self._nearest(run))
+        return Found(at, mine, others, self._nearest(run))
 
-    def add(self, path: Sequence[int], prompt: Finished[Source], *, confirmed: bool = True) -> None:
-        """A prompt was finished by its holder. confirmed: its engine said so; else only its text is remembered."""
+    def add(self, path: Sequence[int], new: Finished[Source], *, confirmed: bool = True) -> Finished[Source]:
+        """A prompt was finished by its holder. confirmed: its engine said so; else only its text is remembered.
+
+        Returns what is remembered: an earlier prompt with the very same path, if there is one.
+        """
         end = insert(self._root, path)
         if end not in self._latest:
             self._blocks += len(end.blocks)
-        self._keep(end, prompt)
-        holders = prompt.holder if confirmed else 0
+        prompt = self._keep(end, new)
+        holders = new.holder if confirmed else 0
         run: Run | None = end
         while run is not None and run.parent is not None:
             run.holders |= holders
@@ -100,6 +104,7 @@ class History(Generic[Source]):
             run = run.parent
         while self._blocks > self._capacity or len(self._latest) > self._capacity // RUN_WEIGHT:
             self._drop()
+        return prompt
 
     def forget(self, holder: int) -> None:
         """This bit is somebody else's from now on."""
@@ -115,12 +120,17 @@ class History(Generic[Source]):
             run = run.parent
         return None
 
-    def _keep(self, end: Run, prompt: Finished[Source]) -> None:
-        self._let_go(self._texts.pop(end, None))
-        self._texts[end] = prompt
-        self._bytes += prompt.size
+    def _keep(self, end: Run, new: Finished[Source]) -> Finished[Source]:
+        prompt = self._texts.get(end)
+        if prompt is not None:
+            prompt.holder = new.holder
+            self._texts.move_to_end(end)
+            return prompt
+        self._texts[end] = new
+        self._bytes += new.size
         while self._bytes > self._capacity_bytes:
             self._let_go(self._texts.popitem(last=False)[1])
+        return new
 
     def _let_go(self, prompt: Finished[Source] | None) -> None:
         if prompt is not None:

@@ -16,7 +16,6 @@ Places are bytes of the view; they become tokens by the prompt's own tokens per 
 stays. The counts add up to the uncached tokens exactly. What each reason misses: docs/misses.md.
 """
 
-from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple
 
 Reason = Literal["page", "stale", "evicted", "routed_away", "isolated", "divergent", "new", "unknown"]
@@ -25,6 +24,9 @@ REASONS: Final[tuple[Reason, ...]] = (
     *("page", "stale", "evicted", "routed_away", "isolated", "divergent", "new"),
     "unknown",
 )
+
+_EDGES: Final[tuple[Reason, ...]] = ("evicted", "stale", "routed_away", "evicted", "isolated")
+"""What is missing before each of the places of `Places` up to `isolated`."""
 
 
 class Places(NamedTuple):
@@ -49,7 +51,7 @@ class Places(NamedTuple):
 def attribute(
     prompt_tokens: int, cached_tokens: int | None, places: Places, *, page_tokens: int = 1
 ) -> dict[Reason, int]:
-    """The uncached tokens of one prompt by reason, in the order of REASONS, those without tokens left out.
+    """The uncached tokens of one prompt by reason; reasons without tokens are left out.
 
     prompt_tokens, cached_tokens: as the engine reported them; without a report, or with one that cannot be (more
     cached than sent), all is `unknown`. page_tokens: what the engine caches in one piece.
@@ -58,56 +60,39 @@ def attribute(
         return {"unknown": prompt_tokens} if prompt_tokens > 0 else {}
     if cached_tokens == prompt_tokens:
         return {}
-    scale = _Scale(prompt_tokens, places.size)
-    edges: tuple[tuple[Reason, int], ...] = (
-        ("evicted", scale.tokens(places.confirmed)),
-        ("stale", scale.tokens(places.held)),
-        ("routed_away", scale.tokens(places.elsewhere)),
-        ("evicted", scale.tokens(places.lost)),
-        ("isolated", scale.tokens(places.isolated)),
-    )
-    known = max(edge for _, edge in edges)
-    rounding = max(known, cached_tokens) + page_tokens - 1  # what is missing up to here may be rounding alone
-    known = max(known, min(scale.tokens(places.parted), rounding))
+    size, at = places.size, cached_tokens
+    edges = [
+        (reason, place * prompt_tokens // size if place < size else prompt_tokens)
+        for reason, place in zip(_EDGES, places[1:6], strict=True)
+        if place > 0 < size
+    ]
+    known = max([edge for _, edge in edges]) if edges else 0
+    rounding = max(known, at) + page_tokens - 1  # what is missing up to here may be rounding alone
+    if known < rounding and places.parted > 0 < size:
+        known = max(known, min(places.parted * prompt_tokens // size, prompt_tokens, rounding))
     last = prompt_tokens - 1
     whole = min(known, last) // page_tokens * page_tokens
-    counts: dict[Reason, int] = dict.fromkeys(REASONS, 0)
-    at = cached_tokens
+    counts: dict[Reason, int] = {}
     for reason, edge in edges:
         end = min(edge, whole)
         if end > at:
-            counts[reason] += end - at
+            counts[reason] = counts.get(reason, 0) + end - at
             at = end
     behind = min(max(at, known), last)
-    recurring = ((scale.tokens(start), scale.tokens(end)) for start, end in places.recurring)
-    counts["divergent"] = _within(recurring, behind, last)
-    counts["new"] = max(0, last - behind) - counts["divergent"]
-    counts["page"] = prompt_tokens - cached_tokens - sum(counts.values())
-    return {reason: count for reason, count in counts.items() if count}
+    recurring = _recurring(places, prompt_tokens, behind, last) if places.recurring else 0
+    if recurring:
+        counts["divergent"] = recurring
+    if last > behind + recurring:
+        counts["new"] = last - behind - recurring
+    page = prompt_tokens - cached_tokens - sum(counts.values())
+    return {"page": page, **counts}
 
 
-class _Scale:
-    """From bytes of the view to tokens of the prompt."""
-
-    __slots__ = ("_size", "_tokens")
-
-    def __init__(self, tokens: int, size: int) -> None:
-        self._tokens = tokens
-        self._size = size
-
-    def tokens(self, place: int) -> int:
-        """The token in which this byte lies, rounded down: none goes beyond the prompt, none overtakes another."""
-        if place >= self._size:
-            return self._tokens if self._size else 0
-        return place * self._tokens // self._size if place > 0 else 0
-
-
-def _within(ranges: Iterable[tuple[int, int]], start: int, end: int) -> int:
-    """How many of the tokens from `start` to `end` lie in these ranges, each counted once."""
-    covered, at = 0, start
-    for low, high in sorted(ranges):
-        low, high = max(low, at), min(high, end)
-        if high > low:
-            covered += high - low
-            at = high
+def _recurring(places: Places, tokens: int, start: int, end: int) -> int:
+    """How many of the tokens from `start` to `end` lie in text that comes again, each counted once."""
+    covered, size = 0, places.size
+    for low, high in sorted(places.recurring) if size > 0 else ():
+        begin = max(start, low * tokens // size)
+        start = max(begin, min(end, high * tokens // size))
+        covered += start - begin
     return covered

@@ -17,12 +17,13 @@ Pure. Memory: two prefix.history (the second only with salts), whose texts are b
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
+
+import msgspec
 
 from prefix.blocks import BLOCK_BYTES, block_hashes
-from prefix.history import Finished, Found, History, covered_bytes, path_of
-from prefix.realign import common_prefix
-from prefix.recurring import recurring
+from prefix.history import Finished, History, covered_bytes, path_of
+from prefix.recurring import common_prefix, recurring
 from prefix.view import View
 from telemetry.attribution import Places, Reason, attribute
 
@@ -37,20 +38,12 @@ _WORKERS: Final = 256
 Source = TypeVar("Source")
 
 
-class Near(NamedTuple, Generic[Source]):
-    """A recent prompt and who finished it."""
-
-    text: bytes
-    source: Source
-    holder: int
-
-
-class Sight(NamedTuple, Generic[Source]):
+class Sight(msgspec.Struct, Generic[Source], frozen=True, gc=False):
     """What was known of a prompt at dispatch.
 
     path, bare: its steps, and those without its salt, None when it has none. salt, holder: bits of its namespace and
-    its worker. version: of its template, within its namespace. places: in whole blocks. near: candidates for the
-    nearest recent prompt. foreign: the text of the nearest one under another salt.
+    its worker. version: of its template, within its namespace. places: in whole blocks. closest: the recent prompt
+    that shares the most blocks, `shared` bytes; akin: the last of its version; foreign: the closest of other salts.
     """
 
     text: bytes
@@ -60,11 +53,13 @@ class Sight(NamedTuple, Generic[Source]):
     holder: int
     version: tuple[int, str | None]
     places: Places
-    near: tuple[Near[Source], ...]
-    foreign: bytes
+    closest: Finished[Source] | None
+    shared: int
+    akin: Finished[Source] | None
+    foreign: Finished[Source] | None
 
 
-class Explained(NamedTuple, Generic[Source]):
+class Explained(msgspec.Struct, Generic[Source], frozen=True):
     """uncached: tokens by reason. nearest: the prompt it parts from, when something is `divergent`, and the bytes of
     view that it shares with it and that come again behind."""
 
@@ -102,22 +97,20 @@ class Knowledge(Generic[Source]):
         text, holder = view.text, self._holder(worker)
         path = path_of(text, view.seed, blocks)
         found = self._known.find(path, holder)
-        bare, foreign, isolated, mark = None, b"", 0, 0
+        bare, foreign, isolated, mark = None, None, 0, 0
         if view.bare is not None:
             bare, mark = path_of(text, view.bare, block_hashes(text, view.bare)), 1 << view.seed % _SALTS
         if bare is not None or len(self._bare):
             isolated, foreign = self._seen_elsewhere(bare or path, mark, unsalted=bare is None)
-        mine, others = (covered_bytes(steps, text, blocks) for steps in (found.mine, found.others))
-        places = Places(
-            size=len(text),
-            confirmed=mine,
-            held=held_blocks * BLOCK_BYTES,
-            elsewhere=fleet_blocks * BLOCK_BYTES,
-            lost=max(mine, others),
-            isolated=covered_bytes(isolated, text, blocks),
-        )
+        mine = covered_bytes(found.mine, text, blocks)
+        lost = mine if found.others <= found.mine else covered_bytes(found.others, text, blocks)
+        apart = covered_bytes(isolated, text, blocks) if isolated else 0
+        held, elsewhere = held_blocks * BLOCK_BYTES, fleet_blocks * BLOCK_BYTES
+        places = Places(len(text), mine, held, elsewhere, lost, apart)
         key = (view.seed, version)
-        return Sight(text, path, bare, mark, holder, key, places, self._near(found, key), foreign)
+        akin = self._versions.get(key) if version is not None else None
+        shared = covered_bytes(found.steps, text, blocks)
+        return Sight(text, path, bare, mark, holder, key, places, found.nearest, shared, akin, foreign)
 
     def finished(
         self,
@@ -143,52 +136,44 @@ class Knowledge(Generic[Source]):
         return explained
 
     def _explain(self, sight: Sight[Source], tokens: int, cached: int | None, page: int) -> Explained[Source]:
-        places, nearest, parted = sight.places, None, 0
+        places = sight.places
         if cached is None or not 0 <= cached < tokens or not places.size:
             return Explained(attribute(tokens, cached, places, page_tokens=page))
-        known = max(places[1:6])
-        missing = known * tokens // places.size > cached
-        if missing or page > 1 or (tokens - cached) * places.size // tokens > LEAST_BYTES:
-            nearest, parted = _nearest(sight)
-        if missing:
+        nearest, parted = _nearest(sight)
+        if max(places[1:6]) * tokens // places.size > cached:
             places = _to_the_byte(places, parted, sight)
         if nearest is None:
             return Explained(attribute(tokens, cached, places, page_tokens=page))
-        if nearest.holder == sight.holder:
-            places = places._replace(parted=parted)
+        again: tuple[tuple[int, int], ...] = ()
         behind = max(parted, cached * places.size // tokens, *places[1:6])
         if places.size - behind > LEAST_BYTES and self._worth_a_search(sight.version):
-            places = places._replace(recurring=recurring(nearest.text, sight.text, parted))
-            if places.recurring:
+            again = recurring(nearest.text, sight.text, parted)
+            if again:
                 self._fruitless.pop(sight.version, None)
+        places = Places(*places[:6], again, parted if nearest.holder == sight.holder else 0)
         uncached = attribute(tokens, cached, places, page_tokens=page)
         if "divergent" not in uncached:
             return Explained(uncached)
-        return Explained(uncached, nearest.source, parted, sum(end - start for start, end in places.recurring))
+        return Explained(uncached, nearest.source, parted, sum([end - start for start, end in again]))
 
     def _learn(self, sight: Sight[Source], source: Source, source_bytes: int, *, confirmed: bool) -> None:
         size = len(sight.text) + source_bytes
-        prompt = Finished(sight.text, source, sight.holder, size)
-        self._known.add(sight.path, prompt, confirmed=confirmed)
-        self._versions[sight.version] = prompt
+        new = Finished(sight.text, source, sight.holder, size)
+        self._versions[sight.version] = self._known.add(sight.path, new, confirmed=confirmed)
         self._versions.move_to_end(sight.version)
         if len(self._versions) > _VERSIONS:
             self._versions.popitem(last=False)
         if sight.bare is not None:
             self._bare.add(sight.bare, Finished(sight.text, source, sight.salt, size), confirmed=confirmed)
 
-    def _near(self, found: Found[Source], version: tuple[int, str | None]) -> tuple[Near[Source], ...]:
-        prompts = (self._versions.get(version) if version[1] is not None else None, found.nearest)
-        return tuple([Near(p.text, p.source, p.holder) for p in prompts if p is not None and p.source is not None])
-
-    def _seen_elsewhere(self, bare: list[int], mark: int, *, unsalted: bool) -> tuple[int, bytes]:
-        """How many steps of this salt-free path were finished under another salt, and the text that went furthest."""
+    def _seen_elsewhere(self, bare: list[int], mark: int, *, unsalted: bool) -> tuple[int, Finished[Source] | None]:
+        """How many steps of this salt-free path were finished under another salt, and what went furthest."""
         found = self._bare.find(bare, mark)
         steps, nearest = found.others, found.nearest
         plain = self._known.find(bare) if not unsalted else None
         if plain is not None and plain.others > steps:
             steps, nearest = plain.others, plain.nearest
-        return steps, nearest.text if nearest is not None else b""
+        return steps, nearest
 
     def _holder(self, worker: str) -> int:
         """The bit of a worker; the one not seen for the longest time makes room for a new one."""
@@ -211,15 +196,21 @@ class Knowledge(Generic[Source]):
         return tried <= PATIENCE or tried % SELDOM == 0
 
 
-def _nearest(sight: Sight[Source]) -> tuple[Near[Source] | None, int]:
-    """The nearest recent prompt and the byte where the two part; the first candidate unless the other shares more."""
-    best, most = None, 0
-    for near in sight.near:
-        if best is None or near.text[:most] == sight.text[:most]:
-            parted = common_prefix(near.text, sight.text)
-            if best is None or parted // BLOCK_BYTES > most // BLOCK_BYTES:
-                best, most = near, parted
-    return best, most
+def _nearest(sight: Sight[Source]) -> tuple[Finished[Source] | None, int]:
+    """The nearest recent prompt that is still there, and the byte where the two part."""
+    closest, akin, text = sight.closest, sight.akin, sight.text
+    parted = 0
+    if closest is not None and closest.source is None:
+        closest = None
+    if closest is not None:
+        start = sight.shared if closest.text[: sight.shared] == text[: sight.shared] else 0
+        parted = start + common_prefix(closest.text, text, start, start)
+    if akin is None or akin is closest or akin.source is None:
+        return closest, parted
+    whole = parted // BLOCK_BYTES * BLOCK_BYTES
+    if akin.text[:whole] != text[:whole]:
+        return closest, parted
+    return akin, whole + common_prefix(akin.text, text, whole, whole)
 
 
 def _to_the_byte(places: Places, parted: int, sight: Sight[Source]) -> Places:
@@ -230,5 +221,5 @@ def _to_the_byte(places: Places, parted: int, sight: Sight[Source]) -> Places:
     ]
     isolated = places.isolated
     if isolated and sight.foreign:
-        isolated = max(isolated, common_prefix(sight.foreign, sight.text))
+        isolated = max(isolated, common_prefix(sight.foreign.text, sight.text))
     return Places(places.size, confirmed, held, elsewhere, lost, isolated)

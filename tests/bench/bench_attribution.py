@@ -52,11 +52,13 @@ def measure(make: Callable[[int, int], bytes], size: int, count: int, *, salted:
     best = 1.0
     for round_ in range(5):
         texts = [make(size, round_ * count + i) for i in range(count)]
-        views = [View(1 + i % 3 if salted else 1, text, 0, None, 1 if salted else None) for i, text in enumerate(texts)]
+        views = [
+            View(1 + i % 3 if salted else 1, text, 0, None, 1 if salted else None) for i, text in enumerate(texts)
+        ]
         prompts = [(view, block_hashes(view.text, view.seed)) for view in views]
         began = process_time()
         for i, (view, blocks) in enumerate(prompts):
-            sight = knowledge.at_dispatch(view, blocks, "w%d" % (i % 4), "v", held_blocks=0, fleet_blocks=0)
+            sight = knowledge.at_dispatch(view, blocks, "v", "abcd"[i % 4], held_blocks=0, fleet_blocks=0)
             tokens = len(view.text) // 4
             cached = sight.places.confirmed // BLOCK_BYTES * BLOCK_BYTES // 4
             knowledge.finished(sight, i, len(view.text), prompt_tokens=tokens, cached_tokens=cached, page_tokens=16)
