@@ -16,14 +16,13 @@ Places are bytes of the view; they become tokens by the prompt's own tokens per 
 stays. The counts add up to the uncached tokens exactly. What each reason misses: docs/misses.md.
 """
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple, get_args
 
-Reason = Literal["page", "stale", "evicted", "routed_away", "isolated", "divergent", "new", "unknown"]
+from prefix.record import UncachedReason
 
-REASONS: Final[tuple[Reason, ...]] = (
-    *("page", "stale", "evicted", "routed_away", "isolated", "divergent", "new"),
-    "unknown",
-)
+Reason = UncachedReason
+
+REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 
 _EDGES: Final[tuple[Reason, ...]] = ("evicted", "stale", "routed_away", "evicted", "isolated")
 """What is missing before each of the places of `Places` up to `isolated`."""
