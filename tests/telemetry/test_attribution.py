@@ -44,7 +44,7 @@ def test_the_sum_is_exact(prompt: int, cached: int | None, where: Places, page: 
 def test_more_knowledge_never_makes_more_new(
     prompt: int, cached: int, where: Places, page: int, name: str, to: int
 ) -> None:
-    """Moving any place further into the prompt explains as many tokens or more, and takes none from earlier reasons."""
+    """Moving any place further into the prompt explains as many tokens or more, and more of its own reason."""
     more = where._replace(**{name: max(to, getattr(where, name))})
     before, after = (attribute(prompt, cached, each, page_tokens=page) for each in (where, more))
     assert after.get("new", 0) <= before.get("new", 0)
@@ -54,7 +54,7 @@ def test_more_knowledge_never_makes_more_new(
 
 @given(st.integers(2, 200), known)
 def test_the_reasons_take_their_turns(prompt: int, where: Places) -> None:
-    """With nothing cached and pages of one token, each place ends its reason where a walk over the tokens finds it."""
+    """With nothing cached and pages of one token, each reason counts what a walk over the tokens finds."""
     found = attribute(prompt, 0, where)
     walked: dict[str, int] = {}
     names = ("evicted", "stale", "routed_away", "evicted", "isolated")
