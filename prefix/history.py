@@ -146,11 +146,15 @@ class History(Generic[Source]):
 
 
 def path_of(text: bytes, seed: int, blocks: Sequence[int]) -> list[int]:
-    """The steps of a prompt: its seed, its block hashes, and a hash of its end behind them."""
-    end = xxhash.xxh3_64_intdigest(text[len(blocks) * BLOCK_BYTES :], blocks[-1] if blocks else seed)
-    return [seed, *blocks, end ^ 1]  # an end is no block, even of the same bytes
+    """The steps of a prompt: its seed, its block hashes, and its end behind them."""
+    return [seed, *blocks, end_step(text[len(blocks) * BLOCK_BYTES :], blocks[-1] if blocks else seed)]
 
 
-def covered_bytes(steps: int, text: bytes, blocks: Sequence[int]) -> int:
-    """How many bytes of a prompt its first steps cover."""
-    return len(text) if steps > len(blocks) + 1 else max(0, steps - 1) * BLOCK_BYTES
+def end_step(rest: bytes, before: int) -> int:
+    """The last step of a prompt with this text behind the step before."""
+    return xxhash.xxh3_64_intdigest(rest, before) ^ 1  # an end is no block, even of the same bytes
+
+
+def covered_bytes(steps: int, whole: int, size: int) -> int:
+    """How many bytes the first steps of a path cover. whole, size: the path's steps and bytes."""
+    return size if steps >= whole else max(0, steps - 1) * BLOCK_BYTES

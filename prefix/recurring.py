@@ -13,33 +13,32 @@ WINDOW = 128
 """Bytes of a sample. Python searches needles of 100 bytes and more in less time than shorter ones."""
 
 MISSES = 6
-"""Searches that may find nothing."""
+"""Searches in a row that may find nothing, each twice as far on as the one before; twice as many in all."""
 
-_FIRST_STEP = 256
 _STRIDE = 512
 
 
 def recurring(a: bytes, b: bytes, start: int) -> tuple[tuple[int, int], ...]:
-    """(start, end) of stretches of `b` behind `start` that stand in `a` behind `start`: in order, disjoint.
+    """(start, end) of stretches of `b` behind `start` that stand in `a` behind it, too: in order, disjoint.
 
     start: length of the common prefix of the two.
     """
     runs: list[tuple[int, int]] = []
     at = done = start
-    misses = shift = 0
-    step = max(WINDOW, (len(b) - start) // MISSES)
-    while misses < MISSES and at + WINDOW <= len(b):
+    first = max(0, start - WINDOW)  # they may part inside of what both have, a few bytes into it
+    missed = failed = shift = 0
+    while missed < MISSES and failed < 2 * MISSES and at + WINDOW <= len(b):
         sample = b[at : at + WINDOW]
-        place = at + shift if a.startswith(sample, at + shift) else a.find(sample, start)
+        place = at + shift if a.startswith(sample, at + shift) else a.find(sample, first)
         if place < 0:
-            misses += 1
-            at += min(step, _FIRST_STEP) if at == done else step
+            at += max(WINDOW, (len(b) - done) >> MISSES) << missed
+            missed += 1
+            failed += 1
             continue
-        back = common_suffix(a, b, place, at, min(place - start, at - done))
+        back = common_suffix(a, b, place, at, min(place - first, at - done))
         done = at + common_prefix(a, b, place, at)
         runs.append((at - back, done))
-        shift = place - at
-        at = done
+        shift, at, missed = place - at, done, 0
     return tuple(runs)
 
 

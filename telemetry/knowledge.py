@@ -5,12 +5,12 @@ parts from its nearest recent prompt, what recurs behind) is done at the end, an
 
 - A prompt counts as *confirmed* at a worker when the engine's usage report for it came: the engine held it then.
 - Salted prompts are known a second time by the hashes that they would have without their salt.
-- The nearest recent prompt is the last of the same prompt version (whose hash masks clocks and ids: prefix.
-  prompt_version) unless another one shares more blocks.
+- Two recent prompts are near: the one that shares the most blocks tells how far caches reach, the one that this
+  prompt was made like (prefix.kin) what comes again behind a difference.
 - Blocks end somewhere before texts part. Once a whole block is missing, a place that reaches the last block shared
   with the nearest prompt reaches to the very byte; before that, tokens scaled from bytes would be noise.
-- Text that does not recur is not searched for ever: after PATIENCE fruitless searches of one version only each
-  SELDOM-th prompt is.
+- Text that does not recur is not searched for ever: after PATIENCE fruitless searches of one version, behind about
+  the same place, only each SELDOM-th prompt is.
 
 Pure. Memory: two prefix.history (the second only with salts), whose texts are bounded together with their sources.
 """
@@ -22,9 +22,10 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from prefix.blocks import BLOCK_BYTES, block_hashes
-from prefix.history import Finished, History, covered_bytes, path_of
+from prefix.history import Finished, Found, History, covered_bytes, end_step, path_of
+from prefix.kin import Kin, Version
 from prefix.recurring import common_prefix, recurring
-from prefix.view import View
+from prefix.view import MESSAGE, View
 from telemetry.attribution import Places, Reason, attribute
 
 PATIENCE: Final = 4
@@ -33,7 +34,8 @@ LEAST_BYTES: Final = 256
 """Less uncached text is not searched for what recurs."""
 
 _SALTS: Final = 1021
-_VERSIONS: Final = 4096
+_REGION: Final = 4096
+_KEPT: Final = 8192
 _WORKERS: Final = 256
 Source = TypeVar("Source")
 
@@ -43,7 +45,7 @@ class Sight(msgspec.Struct, Generic[Source], frozen=True, gc=False):
 
     path, bare: its steps, and those without its salt, None when it has none. salt, holder: bits of its namespace and
     its worker. version: of its template, within its namespace. places: in whole blocks. closest: the recent prompt
-    that shares the most blocks, `shared` bytes; akin: the last of its version; foreign: the closest of other salts.
+    that shares the most blocks, `shared` bytes; akin: the one it was made like; foreign: the closest of other salts.
     """
 
     text: bytes
@@ -51,7 +53,7 @@ class Sight(msgspec.Struct, Generic[Source], frozen=True, gc=False):
     bare: list[int] | None
     salt: int
     holder: int
-    version: tuple[int, str | None]
+    version: Version
     places: Places
     closest: Finished[Source] | None
     shared: int
@@ -75,8 +77,8 @@ class Knowledge(Generic[Source]):
     def __init__(self, capacity: int = 1 << 18, capacity_bytes: int = 32 << 20) -> None:
         self._known: History[Source] = History(capacity, capacity_bytes)
         self._bare: History[Source] = History(capacity // 4, capacity_bytes // 4)
-        self._versions: OrderedDict[tuple[int, str | None], Finished[Source]] = OrderedDict()
-        self._fruitless: dict[tuple[int, str | None], int] = {}
+        self._kin: Kin[Source] = Kin()
+        self._fruitless: dict[tuple[Version, int], int] = {}
         self._holders: OrderedDict[str, int] = OrderedDict()
 
     def at_dispatch(
@@ -96,20 +98,20 @@ class Knowledge(Generic[Source]):
         """
         text, holder = view.text, self._holder(worker)
         path = path_of(text, view.seed, blocks)
-        found = self._known.find(path, holder)
+        found, steps, end = self._find(path, text, holder)
         bare, foreign, isolated, mark = None, None, 0, 0
         if view.bare is not None:
             bare, mark = path_of(text, view.bare, block_hashes(text, view.bare)), 1 << view.seed % _SALTS
         if bare is not None or len(self._bare):
             isolated, foreign = self._seen_elsewhere(bare or path, mark, unsalted=bare is None)
-        mine = covered_bytes(found.mine, text, blocks)
-        lost = mine if found.others <= found.mine else covered_bytes(found.others, text, blocks)
-        apart = covered_bytes(isolated, text, blocks) if isolated else 0
+        mine = covered_bytes(found.mine, steps, end)
+        lost = mine if found.others <= found.mine else covered_bytes(found.others, steps, end)
+        apart = covered_bytes(isolated, len(path), len(text))
         held, elsewhere = held_blocks * BLOCK_BYTES, fleet_blocks * BLOCK_BYTES
         places = Places(len(text), mine, held, elsewhere, lost, apart)
         key = (view.seed, version)
-        akin = self._versions.get(key) if version is not None else None
-        shared = covered_bytes(found.steps, text, blocks)
+        akin = self._kin.find(text, key) if found.steps < steps else None
+        shared = covered_bytes(found.steps, steps, end)
         return Sight(text, path, bare, mark, holder, key, places, found.nearest, shared, akin, foreign)
 
     def finished(
@@ -136,35 +138,48 @@ class Knowledge(Generic[Source]):
         return explained
 
     def _explain(self, sight: Sight[Source], tokens: int, cached: int | None, page: int) -> Explained[Source]:
-        places = sight.places
+        places, text, closest, akin = sight.places, sight.text, sight.closest, sight.akin
         if cached is None or not 0 <= cached < tokens or not places.size:
             return Explained(attribute(tokens, cached, places, page_tokens=page))
-        nearest, parted = _nearest(sight)
+        parted = _parted(sight)
         if max(places[1:6]) * tokens // places.size > cached:
             places = _to_the_byte(places, parted, sight)
-        if nearest is None:
-            return Explained(attribute(tokens, cached, places, page_tokens=page))
+        near, start = closest, parted
+        if akin is not None and akin is not closest and akin.source is not None:
+            near, start = akin, common_prefix(akin.text, text)
         again: tuple[tuple[int, int], ...] = ()
         behind = max(parted, cached * places.size // tokens, *places[1:6])
-        if places.size - behind > LEAST_BYTES and self._worth_a_search(sight.version):
-            again = recurring(nearest.text, sight.text, parted)
-            if again:
-                self._fruitless.pop(sight.version, None)
-        places = Places(*places[:6], again, parted if nearest.holder == sight.holder else 0)
-        uncached = attribute(tokens, cached, places, page_tokens=page)
-        if "divergent" not in uncached:
+        if near is not None and places.size - behind > LEAST_BYTES:
+            again = self._search(near.text, sight, start)
+        own = closest is not None and closest.holder == sight.holder
+        uncached = attribute(tokens, cached, Places(*places[:6], again, parted if own else 0), page_tokens=page)
+        if near is None or "divergent" not in uncached:
             return Explained(uncached)
-        return Explained(uncached, nearest.source, parted, sum([end - start for start, end in again]))
+        return Explained(uncached, near.source, start, sum([high - low for low, high in again]))
 
     def _learn(self, sight: Sight[Source], source: Source, source_bytes: int, *, confirmed: bool) -> None:
         size = len(sight.text) + source_bytes
         new = Finished(sight.text, source, sight.holder, size)
-        self._versions[sight.version] = self._known.add(sight.path, new, confirmed=confirmed)
-        self._versions.move_to_end(sight.version)
-        if len(self._versions) > _VERSIONS:
-            self._versions.popitem(last=False)
+        self._kin.learn(sight.version, self._known.add(sight.path, new, confirmed=confirmed))
         if sight.bare is not None:
             self._bare.add(sight.bare, Finished(sight.text, source, sight.salt, size), confirmed=confirmed)
+
+    def _find(self, path: list[int], text: bytes, holder: int) -> tuple[Found[Source], int, int]:
+        """What is known of a path; of an earlier turn that this prompt goes on from, also behind its last full block.
+
+        With it the steps of what was found, were it known to its end, and the bytes that these cover.
+        """
+        found = self._known.find(path, holder)
+        at = found.steps
+        start = end = max(0, at - 1) * BLOCK_BYTES
+        while (
+            0 < at < len(path)
+            and (end := text.rfind(MESSAGE, start + 1, end if end > start else start + BLOCK_BYTES)) > 0
+        ):
+            turn = self._known.find([*path[:at], end_step(text[start:end], path[at - 1])], holder)
+            if turn.steps > at:
+                return turn, at + 1, end
+        return found, len(path), len(text)
 
     def _seen_elsewhere(self, bare: list[int], mark: int, *, unsalted: bool) -> tuple[int, Finished[Source] | None]:
         """How many steps of this salt-free path were finished under another salt, and what went furthest."""
@@ -187,30 +202,27 @@ class Knowledge(Generic[Source]):
         self._holders.move_to_end(worker)
         return 1 << number
 
-    def _worth_a_search(self, version: tuple[int, str | None]) -> bool:
-        """Whether to look for what recurs; counts this prompt as fruitless until it proves otherwise."""
-        tried = self._fruitless.pop(version, 0) + 1
-        self._fruitless[version] = tried
-        if len(self._fruitless) > _VERSIONS:
+    def _search(self, nearest: bytes, sight: Sight[Source], parted: int) -> tuple[tuple[int, int], ...]:
+        """What recurs behind the place where two texts part, unless that was in vain too often."""
+        key = (sight.version, parted // _REGION)
+        tried = self._fruitless.pop(key, 0) + 1
+        if tried <= PATIENCE or tried % SELDOM == 0:
+            found = recurring(nearest, sight.text, parted)
+            if found:
+                return found
+        self._fruitless[key] = tried
+        if len(self._fruitless) > _KEPT:
             del self._fruitless[next(iter(self._fruitless))]
-        return tried <= PATIENCE or tried % SELDOM == 0
+        return ()
 
 
-def _nearest(sight: Sight[Source]) -> tuple[Finished[Source] | None, int]:
-    """The nearest recent prompt that is still there, and the byte where the two part."""
-    closest, akin, text = sight.closest, sight.akin, sight.text
-    parted = 0
-    if closest is not None and closest.source is None:
-        closest = None
-    if closest is not None:
-        start = sight.shared if closest.text[: sight.shared] == text[: sight.shared] else 0
-        parted = start + common_prefix(closest.text, text, start, start)
-    if akin is None or akin is closest or akin.source is None:
-        return closest, parted
-    whole = parted // BLOCK_BYTES * BLOCK_BYTES
-    if akin.text[:whole] != text[:whole]:
-        return closest, parted
-    return akin, whole + common_prefix(akin.text, text, whole, whole)
+def _parted(sight: Sight[Source]) -> int:
+    """The byte where a prompt parts from the one that shares the most blocks; 0 when that is no longer there."""
+    closest, shared, text = sight.closest, sight.shared, sight.text
+    if closest is None or closest.source is None:
+        return 0
+    start = shared if closest.text[:shared] == text[:shared] else 0
+    return start + common_prefix(closest.text, text, start, start)
 
 
 def _to_the_byte(places: Places, parted: int, sight: Sight[Source]) -> Places:
