@@ -142,8 +142,9 @@ class Knowledge(Generic[Source]):
         if cached is None or not 0 <= cached < tokens or not places.size:
             return Explained(attribute(tokens, cached, places, page_tokens=page))
         parted = _parted(sight)
+        own = closest is not None and closest.holder == sight.holder
         if max(places[1:6]) * tokens // places.size > cached:
-            places = _to_the_byte(places, parted, sight)
+            places = _to_the_byte(sight, parted, own=own)
         near, start = closest, parted
         if akin is not None and akin is not closest and akin.source is not None:
             near, start = akin, common_prefix(akin.text, text)
@@ -151,7 +152,6 @@ class Knowledge(Generic[Source]):
         behind = max(parted, cached * places.size // tokens, *places[1:6])
         if near is not None and places.size - behind > LEAST_BYTES:
             again = self._search(near.text, sight, start)
-        own = closest is not None and closest.holder == sight.holder
         uncached = attribute(tokens, cached, Places(*places[:6], again, parted if own else 0), page_tokens=page)
         if near is None or "divergent" not in uncached:
             return Explained(uncached)
@@ -225,13 +225,21 @@ def _parted(sight: Sight[Source]) -> int:
     return start + common_prefix(closest.text, text, start, start)
 
 
-def _to_the_byte(places: Places, parted: int, sight: Sight[Source]) -> Places:
-    """Places at the end of the last whole block before two texts part, moved to where they do."""
+def _to_the_byte(sight: Sight[Source], parted: int, *, own: bool) -> Places:
+    """Places at the end of the last whole block before two texts part, moved to where they do.
+
+    own: the worker had the text itself; else some worker had.
+    """
     whole = parted // BLOCK_BYTES * BLOCK_BYTES
-    confirmed, held, elsewhere, lost = [
-        parted if place and whole <= place < parted else place for place in places[1:5]
-    ]
-    isolated = places.isolated
-    if isolated and sight.foreign:
+    size, confirmed, held, elsewhere, lost, isolated = sight.places[:6]
+    if own and whole <= confirmed:
+        confirmed = max(confirmed, parted)
+    if own and held and whole <= held:
+        held = max(held, parted)
+    if elsewhere and whole <= elsewhere:
+        elsewhere = max(elsewhere, parted)
+    if whole <= lost:
+        lost = max(lost, parted)
+    if isolated and sight.foreign is not None:
         isolated = max(isolated, common_prefix(sight.foreign.text, sight.text))
-    return Places(places.size, confirmed, held, elsewhere, lost, isolated)
+    return Places(size, confirmed, held, elsewhere, lost, isolated)

@@ -76,7 +76,7 @@ def traffic(faults: Iterable[str], count: int = 600, seed: int = 1) -> list[Prom
         version, customer, talk = chance.randrange(3), chance.randrange(12), len(prompts)
         after, arrival = None, now
         for turn in range(chance.randint(1, 4)):
-            salt = str(talk % 40) if customer < 3 and "salt" in planted else ""
+            salt = str(talk % 40) if version == 0 and customer < 6 and "salt" in planted else ""
             body = parse_body(wire(_body(version, customer, talk, turn, planted)))
             made = rewrite(body, tools, level)
             raw = made.replacements.get(body.spans["tools"], body.slice("tools")) if version == 2 else None
