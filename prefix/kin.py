@@ -37,11 +37,14 @@ class Kin(Generic[Source]):
 
     def find(self, text: bytes, version: Version) -> Finished[Source] | None:
         """The prompt that the one with this view was made like, if one is still there."""
-        for opening in islice(_openings(text), _SOUGHT):
-            prompt = self._latest.get((version, opening))
+        keys: list[Hashable] = [(version, opening) for opening in islice(_openings(text), _SOUGHT)]
+        if version[1] is not None:
+            keys.append(version)
+        for key in keys:
+            prompt = self._latest.get(key)
             if prompt is not None and prompt.source is not None:
                 return prompt
-        return self._latest.get(version) if version[1] is not None else None
+        return None
 
     def learn(self, version: Version, prompt: Finished[Source]) -> None:
         """A prompt of this version was finished."""

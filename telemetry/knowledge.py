@@ -232,13 +232,13 @@ def _to_the_byte(sight: Sight[Source], parted: int, *, own: bool) -> Places:
     """
     whole = parted // BLOCK_BYTES * BLOCK_BYTES
     size, confirmed, held, elsewhere, lost, isolated = sight.places[:6]
-    if own and whole <= confirmed:
+    if own and confirmed and whole <= confirmed:
         confirmed = max(confirmed, parted)
     if own and held and whole <= held:
         held = max(held, parted)
     if elsewhere and whole <= elsewhere:
         elsewhere = max(elsewhere, parted)
-    if whole <= lost:
+    if lost and whole <= lost:
         lost = max(lost, parted)
     if isolated and sight.foreign is not None:
         isolated = max(isolated, common_prefix(sight.foreign.text, sight.text))

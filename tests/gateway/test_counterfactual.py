@@ -35,7 +35,7 @@ def off(fault: str, faults: tuple[str, ...], page: int = 1, count: int = 200) ->
     without = tuple(each for each in faults if each != fault)
     planted, other = uncached(faults, page, count), uncached(without, page, count)
     cost = planted.total() - other.total()
-    assert cost > 0.05 * other.total()
+    assert cost > 0.02 * other.total()
     return abs(planted[REASONS[fault]] - other[REASONS[fault]] - cost) / cost
 
 
