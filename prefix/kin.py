@@ -21,8 +21,9 @@ Version = tuple[int, str | None]
 
 _KEPT: Final = 8192
 _OPENING: Final = 64
-_SOUGHT: Final = 4
-_LEARNED: Final = 16
+_LATEST: Final = 4
+"""Messages of a prompt that are looked at: those before were its former turns' latest."""
+
 
 Source = TypeVar("Source")
 
@@ -37,19 +38,17 @@ class Kin(Generic[Source]):
 
     def find(self, text: bytes, version: Version) -> Finished[Source] | None:
         """The prompt that the one with this view was made like, if one is still there."""
-        keys: list[Hashable] = [(version, opening) for opening in islice(_openings(text), _SOUGHT)]
-        if version[1] is not None:
-            keys.append(version)
-        for key in keys:
-            prompt = self._latest.get(key)
+        for opening in islice(_openings(text), _LATEST):
+            prompt = self._latest.get((version, opening))
             if prompt is not None and prompt.source is not None:
                 return prompt
-        return None
+        prompt = self._latest.get(version) if version[1] is not None else None
+        return prompt if prompt is not None and prompt.source is not None else None
 
     def learn(self, version: Version, prompt: Finished[Source]) -> None:
         """A prompt of this version was finished."""
         latest = self._latest
-        for key in (version, *[(version, opening) for opening in islice(_openings(prompt.text), _LEARNED)]):
+        for key in (version, *[(version, opening) for opening in islice(_openings(prompt.text), _LATEST)]):
             latest[key] = prompt
             latest.move_to_end(key)
         while len(latest) > _KEPT:

@@ -16,7 +16,7 @@ Pure. Memory: two prefix.history (the second only with salts), whose texts are b
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -37,6 +37,8 @@ _SALTS: Final = 1021
 _REGION: Final = 4096
 _KEPT: Final = 8192
 _WORKERS: Final = 256
+Runs = tuple[tuple[int, int], ...]
+_NOTHING: Final[Runs] = ()
 Source = TypeVar("Source")
 
 
@@ -138,20 +140,18 @@ class Knowledge(Generic[Source]):
         return explained
 
     def _explain(self, sight: Sight[Source], tokens: int, cached: int | None, page: int) -> Explained[Source]:
-        places, text, closest, akin = sight.places, sight.text, sight.closest, sight.akin
+        places, closest, akin = sight.places, sight.closest, sight.akin
         if cached is None or not 0 <= cached < tokens or not places.size:
             return Explained(attribute(tokens, cached, places, page_tokens=page))
         parted = _parted(sight)
         own = closest is not None and closest.holder == sight.holder
         if max(places[1:6]) * tokens // places.size > cached:
             places = _to_the_byte(sight, parted, own=own)
-        near, start = closest, parted
-        if akin is not None and akin is not closest and akin.source is not None:
-            near, start = akin, common_prefix(akin.text, text)
-        again: tuple[tuple[int, int], ...] = ()
+        near = akin if akin is not None and akin.source is not None else closest
+        start, again = 0, _NOTHING
         behind = max(parted, cached * places.size // tokens, *places[1:6])
         if near is not None and places.size - behind > LEAST_BYTES:
-            again = self._search(near.text, sight, start)
+            start, again = self._search(near.text, sight.text, (sight.version, parted // _REGION), parted)
         uncached = attribute(tokens, cached, Places(*places[:6], again, parted if own else 0), page_tokens=page)
         if near is None or "divergent" not in uncached:
             return Explained(uncached)
@@ -171,11 +171,8 @@ class Knowledge(Generic[Source]):
         """
         found = self._known.find(path, holder)
         at = found.steps
-        start = end = max(0, at - 1) * BLOCK_BYTES
-        while (
-            0 < at < len(path)
-            and (end := text.rfind(MESSAGE, start + 1, end if end > start else start + BLOCK_BYTES)) > 0
-        ):
+        start = max(0, at - 1) * BLOCK_BYTES
+        for end in _message_ends(text, start) if 0 < at < len(path) else ():
             turn = self._known.find([*path[:at], end_step(text[start:end], path[at - 1])], holder)
             if turn.steps > at:
                 return turn, at + 1, end
@@ -202,18 +199,29 @@ class Knowledge(Generic[Source]):
         self._holders.move_to_end(worker)
         return 1 << number
 
-    def _search(self, nearest: bytes, sight: Sight[Source], parted: int) -> tuple[tuple[int, int], ...]:
-        """What recurs behind the place where two texts part, unless that was in vain too often."""
-        key = (sight.version, parted // _REGION)
+    def _search(self, near: bytes, text: bytes, key: tuple[Version, int], parted: int) -> tuple[int, Runs]:
+        """Where two texts part and what recurs behind, unless that was in vain too often under this key.
+
+        parted: up to where they are likely to agree.
+        """
         tried = self._fruitless.pop(key, 0) + 1
         if tried <= PATIENCE or tried % SELDOM == 0:
-            found = recurring(nearest, sight.text, parted)
+            start = parted if near[:parted] == text[:parted] else 0
+            start += common_prefix(near, text, start, start)
+            found = recurring(near, text, start)
             if found:
-                return found
+                return start, found
         self._fruitless[key] = tried
         if len(self._fruitless) > _KEPT:
             del self._fruitless[next(iter(self._fruitless))]
-        return ()
+        return 0, _NOTHING
+
+
+def _message_ends(text: bytes, start: int) -> Iterator[int]:
+    """Where messages end in the block of a view that begins at this byte, the last one first."""
+    end = start + BLOCK_BYTES
+    while (end := text.rfind(MESSAGE, start + 1, end)) > 0:
+        yield end
 
 
 def _parted(sight: Sight[Source]) -> int:

@@ -45,7 +45,9 @@ def test_the_last_requests_are_kept_and_no_more() -> None:
 
 def test_a_cause_is_found_when_somebody_asks() -> None:
     """In the bodies as they were sent; None for what does not parse."""
-    parting = Parting(asks("It is 2026-11-30T09:14:07Z. Help."), asks("It is 2026-11-30T09:15:29Z. Help."), 100, 10, 20)
+    parting = Parting(
+        asks("It is 2026-11-30T09:14:07Z. Help."), asks("It is 2026-11-30T09:15:29Z. Help."), 100, 10, 20
+    )
     assert str(parting.cause()) == "clock in /messages/0/content at 6"
     assert Parting(asks("a"), Sent(b"{", {}), 100, 10, 20).cause() is None
 
