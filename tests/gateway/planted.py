@@ -157,7 +157,7 @@ def replay(faults: Iterable[str], *, page: int = 1, count: int = 600, seed: int 
     planted = frozenset(faults)
     prompts = traffic(planted, count, seed)
     policy = "round-robin" if "round_robin" in planted else "expected-ttft"
-    capacity = 9_000 if "small_cache" in planted else 2_000_000
+    capacity = 6_000 if "small_cache" in planted else 2_000_000
     config = EngineConfig(page_tokens=page, page_bytes=TOKEN_BYTES * page, kv_capacity_tokens=capacity)
     router = Explained(policy, prompts, page)
     VirtualFleet(ENGINES, config, router).play(

@@ -25,12 +25,12 @@ TOGETHER = ("clock", "tools", "salt")
 
 
 @cache
-def uncached(faults: Sequence[str], page: int = 1, count: int = 200) -> Counter[str]:
+def uncached(faults: Sequence[str], page: int = 1, count: int = 120) -> Counter[str]:
     """By reason."""
     return replay(faults, page=page, count=count)
 
 
-def off(fault: str, faults: tuple[str, ...], page: int = 1, count: int = 200) -> float:
+def off(fault: str, faults: tuple[str, ...], page: int = 1, count: int = 120) -> float:
     """By how much a fault's reason differs from what the fault cost among these, relative to that."""
     without = tuple(each for each in faults if each != fault)
     planted, other = uncached(faults, page, count), uncached(without, page, count)
