@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.access_log import AccessLog
 from gateway.admin import AdminGuard, admin_routes
+from gateway.api import api_routes
 from gateway.apis import MESSAGES
 from gateway.config import DEFAULT_ROUTE, Config
 from gateway.cors import Cors, options
@@ -140,7 +141,9 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     app.cors = Cors(config.cors_origins)
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.upstream, app.fleet, app.proxy = upstream, fleet, proxy
-    app.include_router(admin_routes(AdminGuard(admin_token, config.host), workers, health, exporters))
+    guard = AdminGuard(admin_token, config.host)
+    app.include_router(admin_routes(guard, workers, health, exporters))
+    app.include_router(api_routes(guard, aggregate, proxy.misses))
     _public_routes(app)
     _error_handlers(app)
     return app

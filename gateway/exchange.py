@@ -10,10 +10,12 @@ from gateway.apis import Api
 from gateway.config import DEFAULT_ROUTE
 from gateway.identity import ANONYMOUS
 from gateway.limits import Lease
+from gateway.misses import Misses, Sent
 from gateway.prepare import Prepared
 from gateway.router import Route
 from gateway.workers import Worker
 from prefix.record import RequestRecord
+from telemetry.knowledge import Explained, Sight
 
 _TRACEPARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?")
 """https://www.w3.org/TR/trace-context/#traceparent-header; versions to come may append fields."""
@@ -29,6 +31,7 @@ class Exchange:
         "customer",
         "dispatched",
         "error_type",
+        "explained",
         "first_token",
         "lease",
         "outcome",
@@ -39,6 +42,7 @@ class Exchange:
         "request_id",
         "retries",
         "route",
+        "sight",
         "status",
         "streamed",
         "traceparent",
@@ -58,6 +62,8 @@ class Exchange:
         self.prepared: Prepared | None = None
         self.worker: Worker | None = None
         self.route: Route | None = None
+        self.sight: Sight[Sent] | None = None
+        self.explained: Explained[Sent] | None = None
         self.dispatched: float | None = None
         self.first_token: float | None = None
         self.status = 0
@@ -88,6 +94,13 @@ class Exchange:
         if self.first_token is None and self.route is not None and self.prepared is not None:
             self.first_token = now
             self.prepared.group.router.on_first_token(self.route, now)
+
+    def explain(self, misses: Misses) -> None:
+        """Find out why tokens were not cached, and have the prompt known from now on."""
+        if self.prepared is not None and self.worker is not None:
+            page = self.worker.info.page_size if self.worker.info is not None else None
+            computed = self.first_token is not None or self.outcome == "ok"
+            self.explained = misses.finished(self.sight, self.prepared, self.usage, page or 1, computed=computed)
 
     def record(self, wall: Callable[[], float], now: float) -> RequestRecord:
         """The record of the request, at its end. wall: seconds since the epoch."""
@@ -125,6 +138,7 @@ class Exchange:
             stable_tokens=prepared.stable_tokens if prepared else 0,
             hoist_saved_tokens=_hoist_saved(prepared),
             queued_s=self.queued_s,
+            uncached_by_reason=self.explained.uncached or None if self.explained is not None else None,
             overhead_s=(self.dispatched - self.received if self.dispatched is not None else duration) - self.queued_s,
             limit=refused.kind if refused else None,
             client_request_id=self.client_request_id.decode("latin-1") if self.client_request_id else None,

@@ -49,7 +49,8 @@ class Route(msgspec.Struct, frozen=True):
     """Where one request goes; tokens of its prompt.
 
     expected_cached_tokens: believed to be cached on `worker`. best_fleet_tokens: the most believed on any worker, a
-    candidate or not. number: which request of this router it is.
+    candidate or not. number: which request of this router it is. held_blocks, fleet_blocks: leading blocks believed
+    to be computed on `worker`, and the most on any.
     """
 
     worker: str
@@ -57,6 +58,8 @@ class Route(msgspec.Struct, frozen=True):
     best_fleet_tokens: int
     reason: Reason
     number: int
+    held_blocks: int = 0
+    fleet_blocks: int = 0
 
 
 class Means:

@@ -144,6 +144,7 @@ class WorkerLoad:
             self.assigned,
             self.last_routed,
             self.coldness(ask.now) if ask.warming else 0.0,
+            computed,
         )
 
     def own_wait(self, now: float, prefill_rate: float) -> float:

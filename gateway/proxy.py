@@ -25,6 +25,7 @@ from gateway.held import Bodies, Held
 from gateway.http1 import EngineFault, FaultKind
 from gateway.identity import CREDENTIALS, Caller, KeyRing
 from gateway.incoming import ClientGone, Incoming, Receive, Scope, Send, read_request
+from gateway.misses import Misses
 from gateway.prepare import Prepared, Preparer
 from gateway.relay import Broken, relay_stream, relay_whole, usage_of
 from gateway.reply import break_off, error_event, refuse, start
@@ -70,6 +71,7 @@ class Proxy:
         self._finished = finished
         self._preparer = Preparer(workers.models)
         self.response_ids = ResponseIds()
+        self.misses = Misses()
         self._candidates = Candidates(workers, self.response_ids, upstream)
         self._budget = RetryBudget()
         self._bodies = Bodies()
@@ -124,7 +126,10 @@ class Proxy:
             raise
         finally:
             self._admission.leave(exchange, self._now())
-            self._finished(exchange.record(time.time, self._now()))
+            exchange.explain(self.misses)
+            record = exchange.record(time.time, self._now())
+            self.misses.remember(record, exchange.prepared, exchange.explained)
+            self._finished(record)
 
     async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
         api, config = exchange.api, self._config
@@ -174,6 +179,7 @@ class Proxy:
         while True:
             place = await self.dispatch.place(prepared, tries.tried)
             exchange.route, exchange.worker = place.route, place.worker
+            exchange.sight = self.misses.at_dispatch(prepared, place)
             exchange.queued_s += place.waited_s
             tries.tried.add(place.worker.id)
             verdict: Verdict = "neither"

@@ -134,14 +134,14 @@ class Router:
             blocks, ask.prompt_tokens, session, number, self._seed, ask.prefill_rate, means.decode_s, means.busy
         )
         chosen = self._cheapest(self._policy.costs(request, views), views)
-        held = fleet = max([c.overlap for c in views])
-        if len(views) < len(loads):
-            fleet = max([w.candidate(ask).overlap for w in loads])
+        everyone = views if len(views) == len(loads) else [w.candidate(ask) for w in loads]
+        held, fleet = max([c.overlap for c in views]), max([c.overlap for c in everyone])
         reason = self._policy.reason or _reason(chosen, held, fleet)
         if len(views) == 1:
             reason = "only_candidate"
         load = self._loads[chosen.worker]
-        route = Route(chosen.worker, chosen.overlap, fleet, reason, number)
+        computed = max([c.computed_blocks for c in everyone])
+        route = Route(chosen.worker, chosen.overlap, fleet, reason, number, chosen.computed_blocks, computed)
         self._flights[number] = Flight(route, load, ask, chosen)
         load.trim(means.output_tokens, self._block_tokens)
         return route

@@ -1,6 +1,11 @@
 """The record of one request: what captures store, traces replay, telemetry counts and logs print."""
 
+from typing import Literal
+
 import msgspec
+
+UncachedReason = Literal["page", "stale", "evicted", "routed_away", "isolated", "divergent", "new", "unknown"]
+"""Why a token of a prompt was not cached: telemetry.attribution."""
 
 
 class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -11,7 +16,8 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     estimate of what requests of its route share. `hoist_saved_tokens`: what moving volatile spans out
     of the system text saves, or would save where it is only reported. `limit`: which limit of its
     customer refused it. `trace_id`, `span_id`: of the client's traceparent. `queued_s`: of `duration_s`,
-    in the gateway's queue, which is not in `overhead_s`. Labels are raw, not yet bounded.
+    in the gateway's queue, which is not in `overhead_s`. `uncached_by_reason`: the uncached tokens of the prompt.
+    Labels are raw, not yet bounded.
     """
 
     request_id: str
@@ -47,3 +53,4 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     trace_id: str | None = None
     span_id: str | None = None
     queued_s: float = 0.0
+    uncached_by_reason: dict[UncachedReason, int] | None = None

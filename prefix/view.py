@@ -33,6 +33,7 @@ from prefix.turns import Turns, turns_of, wrong_type
 TEXT, ROLE, NAME, PART, CALL, ARGUMENTS, TOOL, MESSAGE = (bytes((0xF8 + i,)) for i in range(8))
 _LONG = 512
 """Bytes of a part that is no text (an image, a file) beyond which its hash stands for it."""
+_SALTS = ("cache_salt", "extra_key")
 _STORED = ("previous_response_id", "conversation", "prompt")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -42,13 +43,15 @@ class View(NamedTuple):
     """seed: 64-bit hash of the namespace and of what changes the prompt's front. text: the view's bytes.
 
     stable: bytes of the text that are tools and leading system or developer messages. tokens: how many tokens the
-    prompt is known to have (input given as token ids), else None.
+    prompt is known to have (input given as token ids), else None. bare: the seed without any salt, None when there is
+    none.
     """
 
     seed: int
     text: bytes
     stable: int
     tokens: int | None
+    bare: int | None = None
 
 
 class ToolViews:
@@ -84,7 +87,7 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
     """
     turns = turns_of(body)
     if turns is not None:
-        seed, choice, named = body.once(_chat_front)
+        seeds, choice, named = body.once(_chat_front)
         shown = () if tools is None or choice == "none" else cache.views(tools)
         parts = [view for name, view in shown if named is None or name == named]
         stable: int | None = None
@@ -96,13 +99,13 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
             else:
                 _append_message(parts, message, turns, place)
         text = b"".join(parts)
-        return View(_salted(seed, salt), text, len(text) if stable is None else stable, None)
+        return _view(seeds, salt, text, len(text) if stable is None else stable, None)
     key = next((key for key in ("prompt", "text", "input_ids") if key in body), None)
     prompt = body.value(key) if key else None
     if key is None or (type(prompt) is dict and (key == "text" or "id" in prompt)):  # Responses without input
-        return View(_salted(_seed(body.frame, "none", ""), salt), b"", 0, None)
+        return _view(_seeds(body.frame, "none", ""), salt, b"", 0, None)
     text, tokens = _plain(prompt, f"/{key}")
-    return View(_salted(_seed(body.frame, "text", ""), salt), text, 0, tokens)
+    return _view(_seeds(body.frame, "text", ""), salt, text, 0, tokens)
 
 
 def _opening_view(opening: Opening) -> bytes:
@@ -111,20 +114,35 @@ def _opening_view(opening: Opening) -> bytes:
     return b"".join(parts)
 
 
-def _chat_front(frame: Frame) -> tuple[int, str, str | None]:
-    """The seed of a chat, the class of its tool_choice, and the tool that it names."""
+def _chat_front(frame: Frame) -> tuple[tuple[int, int], str, str | None]:
+    """The seeds of a chat, the class of its tool_choice, and the tool that it names."""
     choice, named = _tool_choice(frame)
-    return _seed(frame, "chat", choice), choice, named
+    return _seeds(frame, "chat", choice), choice, named
 
 
-def _salted(seed: int, salt: str) -> int:
-    return xxhash.xxh3_64_intdigest(_text(salt), seed) if salt else seed
+def _view(seeds: tuple[int, int], salt: str, text: bytes, stable: int, tokens: int | None) -> View:
+    """salt: what the gateway adds to the salts of the body."""
+    seed, bare = seeds
+    if salt:
+        seed = xxhash.xxh3_64_intdigest(_text(salt), seed)
+    return View(seed, text, stable, tokens, bare if seed != bare else None)
 
 
-def _seed(body: Frame, kind: str, choice: str) -> int:
+def _seeds(body: Frame, kind: str, choice: str) -> tuple[int, int]:
+    """The seed with the salts of the body, and the one without any."""
+    seed = _seed(body, kind, choice, _SALTS)
+    salted = any(key in body and body.value(key) is not None for key in _SALTS)
+    return seed, _seed(body, kind, choice, ()) if salted else seed
+
+
+def _seed(body: Frame, kind: str, choice: str, salts: tuple[str, ...]) -> int:
     """Tagged and length-prefixed by JSON itself: fields of different name or extent can never meet."""
-    names = ("model", "lora_path", "cache_salt", "extra_key", "reasoning_effort")
-    fields: list[Any] = [kind, choice, *(body.value(key) if key in body else None for key in names)]
+    names = ("model", "lora_path", *(salts or (None, None)), "reasoning_effort")
+    fields: list[Any] = [
+        kind,
+        choice,
+        *(body.value(key) if key is not None and key in body else None for key in names),
+    ]
     for key in ("chat_template_kwargs", "chat_template"):
         if key in body:
             fields += (key, json.dumps(body.value(key), sort_keys=True))

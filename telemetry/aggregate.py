@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Final
 
 from prefix.errors import ConfigError
-from prefix.record import RequestRecord
+from prefix.record import RequestRecord, UncachedReason
 from telemetry import catalog
 from telemetry.cells import Counter, Histogram, Key, Models, Tokens, TokenSums
 from telemetry.labels import OTHER, Labels
@@ -39,6 +39,7 @@ _OPERATIONS: Final = {
     "/generate": "text_completion",
     "/v1/embeddings": "embeddings",
 }
+_NO_REASONS: Final[dict[UncachedReason, int]] = {}
 _Group = tuple[str | None, str | None, str | None]
 _STATUS_CLASSES: Final = {1: "1xx", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
 
@@ -66,6 +67,7 @@ class Aggregate:
         self.labels = labels
         self._lock = Lock()
         self._tokens = Tokens(catalog.INPUT_TOKENS)
+        self._uncached = Counter(catalog.UNCACHED_TOKENS)
         self._requests = Counter(catalog.REQUESTS)
         self._rate_limited = Counter(catalog.RATE_LIMITED)
         self._retries = Counter(catalog.RETRIES)
@@ -95,7 +97,7 @@ class Aggregate:
         """Every counter and histogram of the catalog as it is now, those without points too; for any thread."""
         plain = (
             *(self._requests, self._rate_limited, self._retries, self._rewrites, self._hoist_saved, self._decisions),
-            *(self._http_duration, self._duration, self._overhead, self._queue),
+            *(self._uncached, self._http_duration, self._duration, self._overhead, self._queue),
         )
         with self._lock:
             tokens = (
@@ -128,6 +130,9 @@ class Aggregate:
             sums.cached_tokens += cached
             sums.expected_cached_tokens += record.expected_cached_tokens or 0
             sums.stable_tokens += min(record.stable_tokens, prompt)
+            for reason, count in (record.uncached_by_reason or _NO_REASONS).items():
+                sums.uncached[reason] += count
+                self._uncached[*key, reason].value += count
         else:
             sums.unknown_requests += 1
             sums.unreported_input_tokens += prompt or 0

@@ -57,6 +57,9 @@ UNREPORTED_INPUT_TOKENS: Final = Metric("prefixgate.unreported_input_tokens", "c
 STABLE_TOKENS: Final = Metric("prefixgate.stable_tokens", "counter", "{token}", _TRAFFIC, 2000,
     "Prompt tokens that are tools, leading system text or otherwise shared by the route's traffic, of the requests "
     "behind input_tokens (an estimate).", "Cache hit rate")
+UNCACHED_TOKENS: Final = Metric("prefixgate.uncached_tokens", "counter", "{token}", (*_TRAFFIC, "reason"), 2000,
+    "Prompt tokens that engines computed, by why: page, stale, evicted, routed_away, isolated, divergent, new; they "
+    "add up to input_tokens - cached_tokens (docs/misses.md).", "Where uncached tokens go")
 OUTPUT_TOKENS: Final = Metric("prefixgate.output_tokens", "counter", "{token}", _TRAFFIC, 2000,
     "Tokens generated, where the engine reported them.", "Tokens per second")
 REQUESTS: Final = Metric("prefixgate.requests", "counter", "{request}", _OUTCOME, 2000,
@@ -109,7 +112,8 @@ INDEX_BLOCKS: Final = Metric("prefixgate.prefix.tree_blocks", "gauge", "{block}"
 # fmt: on
 
 CATALOG: Final = (
-    *(INPUT_TOKENS, CACHED_TOKENS, EXPECTED_CACHED_TOKENS, UNREPORTED_INPUT_TOKENS, STABLE_TOKENS, OUTPUT_TOKENS),
+    *(INPUT_TOKENS, CACHED_TOKENS, EXPECTED_CACHED_TOKENS, UNREPORTED_INPUT_TOKENS, STABLE_TOKENS),
+    *(UNCACHED_TOKENS, OUTPUT_TOKENS),
     *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
     *(HTTP_DURATION, REQUEST_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD, QUEUE_DURATION),
     *(QUEUED, WORKER_UP, WORKER_BREAKER, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),

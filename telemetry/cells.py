@@ -3,10 +3,12 @@
 Past the limit all further label tuples share one cell, `other` in every label, so sums stay exact.
 """
 
+import collections
 from bisect import bisect_left
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
+from prefix.record import UncachedReason
 from telemetry.catalog import TOKEN_USAGE, TPOT, TTFT, Metric
 from telemetry.labels import OTHER
 from telemetry.points import Distribution, Family
@@ -58,7 +60,7 @@ class TokenSums:
     """Sums over the requests of one route, customer and prompt version (or of several).
 
     `unknown_requests` are those without a cached count; the others are behind `input_tokens`, `cached_tokens`,
-    `expected_cached_tokens` and `stable_tokens`. All in tokens but the two counts of requests.
+    `expected_cached_tokens`, `stable_tokens` and `uncached`, by reason. All in tokens but the counts of requests.
     """
 
     requests: int = 0
@@ -69,6 +71,7 @@ class TokenSums:
     unreported_input_tokens: int = 0
     stable_tokens: int = 0
     output_tokens: int = 0
+    uncached: collections.Counter[UncachedReason] = field(default_factory=collections.Counter)
 
     def add(self, other: "TokenSums") -> None:
         """Adds another's sums to these."""

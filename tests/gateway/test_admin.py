@@ -10,7 +10,7 @@ from gateway.config import Config
 from tests.gateway.fake_engine import FakeEngine, whole
 from tests.gateway.running import running
 
-READING = ["/workers", "/metrics", "/docs", "/openapi.json"]
+READING = ["/workers", "/metrics", "/docs", "/openapi.json", "/api/cache"]
 JSON = {"content-type": "application/json"}
 LOCAL = {"host": "127.0.0.1:8080"}
 

@@ -55,7 +55,7 @@ def test_a_prompt_returns_to_its_worker() -> None:
     first = serve(to, prompt("system", "one"))
     second = send(to, prompt("system", "one", "two"), 10.0)
     assert (first.reason, first.expected_cached_tokens, first.best_fleet_tokens) == ("spread", 0, 0)
-    assert second == Route(first.worker, 2000, 2000, "affinity", 2)
+    assert second == Route(first.worker, 2000, 2000, "affinity", 2, 20, 20)
 
 
 def test_the_response_counts_as_held() -> None:

@@ -50,6 +50,7 @@ facts = st.fixed_dictionaries(
         "cached_tokens": tokens,
         "expected_cached_tokens": tokens,
         "output_tokens": tokens,
+        "uncached_by_reason": st.none() | st.dictionaries(st.sampled_from(["new", "page"]), st.integers(1, 99)),
     }
 )
 
@@ -68,6 +69,7 @@ def naive(records: list[RequestRecord], by: tuple[str, ...]) -> dict[tuple[str |
         group["cached_tokens"] += (c or 0) if known else 0
         group["expected_cached_tokens"] += (record.expected_cached_tokens or 0) if known else 0
         group["unreported_input_tokens"] += 0 if known else (n or 0)
+        group.update((record.uncached_by_reason or {}) if known else {})
         group["output_tokens"] += record.output_tokens or 0
     return sums
 
@@ -81,18 +83,21 @@ def test_rows_are_exact(make_record: Make, drawn: list[dict[str, object]], by: s
     assert {(row.route, row.customer, row.prompt_version) for row in rows} == set(expected)
     for row in rows:
         want = expected[row.route, row.customer, row.prompt_version]
-        assert all(getattr(row.sums, name) == want[name] for name in TokenSums.__slots__)
+        assert all(getattr(row.sums, name) == want[name] for name in TokenSums.__slots__ if name != "uncached")
+        assert row.sums.uncached == {reason: want[reason] for reason in ("new", "page") if want[reason]}
 
 
 @given(st.lists(facts))
 def test_counters_are_exact(make_record: Make, drawn: list[dict[str, object]]) -> None:
-    """The five token counters equal the naive sums, label set by label set."""
+    """The token counters equal the naive sums, label set by label set."""
     records = [make_record(**each) for each in drawn]
     aggregate = recorded(records)
     expected = naive(records, DIMENSIONS)
     for metric in catalog.CATALOG[:5]:
         name = metric.name.removeprefix("prefixgate.")
         assert points(aggregate, metric) == {key: sums[name] for key, sums in expected.items()}
+    reasons = {(*key, name): sums[name] for key, sums in expected.items() for name in ("new", "page") if sums[name]}
+    assert points(aggregate, catalog.UNCACHED_TOKENS) == reasons
 
 
 def test_unknown_cached_count_is_outside_the_ratio(make_record: Make) -> None:
@@ -298,7 +303,8 @@ def test_snapshot_is_a_copy(make_record: Make) -> None:
 
 def test_label_values_match_the_labels_of_their_metric(make_record: Make) -> None:
     """Every point has exactly one value per label."""
-    record = make_record(retries=1, changes=1, hoist_saved_tokens=7, limit="tokens", queued_s=0.5)
+    some = {"retries": 1, "changes": 1, "hoist_saved_tokens": 7, "limit": "tokens", "queued_s": 0.5}
+    record = make_record(**some, uncached_by_reason={"new": 360})
     for family in recorded([record]).snapshot():
         assert all(len(key) == len(family.metric.labels) for key, _ in family.points), family.metric.name
         assert family.points, family.metric.name

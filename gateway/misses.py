@@ -1,0 +1,134 @@
+"""Why requests missed: what is known of prompts, fed from the proxy, and the last requests, to be explained.
+
+One idea: on the request path tokens get their reasons (telemetry.knowledge), and nothing else is worked out. *What*
+parts two prompts, a clock or a shuffled list, is found when somebody asks, from the two bodies as they were sent,
+which are kept for the last divergent requests. Bounded: so many requests, so many bytes of bodies.
+"""
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from engine_adapter.usage import Usage
+from gateway.dispatch import Place
+from gateway.prepare import Prepared
+from prefix.causes import Cause, find_cause
+from prefix.divergence import first_divergence
+from prefix.errors import BodyError
+from prefix.record import RequestRecord
+from prefix.scan import Span, splice
+from telemetry.attribution import Places, attribute
+from telemetry.knowledge import Explained, Knowledge, Sight
+
+REQUESTS = 4096
+BODY_BYTES = 16 << 20
+
+
+class Sent(NamedTuple):
+    """A body as it went to an engine, but for what is added for that engine."""
+
+    raw: bytes
+    replacements: Mapping[Span, bytes]
+
+    def parsed(self) -> Any:
+        """The JSON value. Raises json.JSONDecodeError for a body that no engine could read either."""
+        return json.loads(splice(self.raw, self.replacements) if self.replacements else self.raw)
+
+
+class Parting(msgspec.Struct, frozen=True):
+    """A request's body and the one of the recent prompt that it parts from. Bytes of its view: all of them, shared
+    ones, and those that come again behind."""
+
+    nearest: Sent
+    body: Sent
+    size: int
+    shared: int
+    recurring: int
+
+    @property
+    def bytes(self) -> int:
+        """What keeping it costs."""
+        return len(self.nearest.raw) + len(self.body.raw)
+
+    def cause(self) -> Cause | None:
+        """What parts the two; None when that is not to be seen in the bodies."""
+        try:
+            a, b = self.nearest.parsed(), self.body.parsed()
+            return find_cause(a, b, first_divergence(a, b))
+        except (json.JSONDecodeError, BodyError):
+            return None
+
+
+class Miss(NamedTuple):
+    """A finished request, and what it parts from when some of it is `divergent`."""
+
+    record: RequestRecord
+    parting: Parting | None
+
+
+class Misses:
+    """Explains requests: `at_dispatch`, then `finished`, then `remember`; `find` for whoever asks later."""
+
+    def __init__(self, requests: int = REQUESTS, body_bytes: int = BODY_BYTES) -> None:
+        self._knowledge: Knowledge[Sent] = Knowledge()
+        self._recent: OrderedDict[str, Miss] = OrderedDict()
+        self._parted: OrderedDict[str, Parting] = OrderedDict()
+        self._requests, self._room = requests, body_bytes
+
+    def at_dispatch(self, prepared: Prepared, place: Place) -> Sight[Sent] | None:
+        """What is known of a prompt that goes to this place now; None when the gateway does not see all of it."""
+        if not prepared.teaches and prepared.view.tokens is None:
+            return None
+        route = place.route
+        return self._knowledge.at_dispatch(
+            prepared.view,
+            prepared.blocks,
+            prepared.prompt_version,
+            route.worker,
+            held_blocks=route.held_blocks,
+            fleet_blocks=route.fleet_blocks,
+        )
+
+    def finished(
+        self, sight: Sight[Sent] | None, prepared: Prepared, usage: Usage | None, page_tokens: int, *, computed: bool
+    ) -> Explained[Sent]:
+        """A request ended: its uncached tokens by reason. computed: whether the engine finished its prefill."""
+        prompt, cached = (usage.input_total, usage.cached_read) if usage is not None else (None, None)
+        if sight is None:
+            nothing = Places(0)
+            return Explained({} if prompt is None else attribute(prompt, cached, nothing, page_tokens=page_tokens))
+        return self._knowledge.finished(
+            sight,
+            Sent(prepared.body.raw, prepared.replacements),
+            len(prepared.body.raw),
+            prompt_tokens=prompt,
+            cached_tokens=cached,
+            page_tokens=page_tokens,
+            computed=computed,
+        )
+
+    def remember(self, record: RequestRecord, prepared: Prepared | None, explained: Explained[Sent] | None) -> None:
+        """Keep a finished request for `find`."""
+        name, parting = record.request_id, None
+        if prepared is not None and explained is not None and explained.nearest is not None:
+            body = Sent(prepared.body.raw, prepared.replacements)
+            size = len(prepared.view.text)
+            parting = Parting(explained.nearest, body, size, explained.parted, explained.recurring)
+            self._parted[name] = parting
+            self._room -= parting.bytes
+        self._recent[name] = Miss(record, parting)
+        while self._room < 0:
+            old, dropped = self._parted.popitem(last=False)
+            self._room += dropped.bytes
+            self._recent[old] = Miss(self._recent[old].record, None)
+        if len(self._recent) > self._requests:
+            old, _ = self._recent.popitem(last=False)
+            gone = self._parted.pop(old, None)
+            self._room += gone.bytes if gone is not None else 0
+
+    def find(self, request_id: str) -> Miss | None:
+        """A recent request by its 128-bit id."""
+        return self._recent.get(request_id)

@@ -1,0 +1,160 @@
+"""Which prompts were finished lately, and by whom: what a cache could know of a prompt, had it forgotten nothing.
+
+One idea: a prompt is the path of its block hashes from its namespace's seed to a hash of what is behind its last full
+block (`path_of`), so prompts that begin alike share the runs of a tree (prefix.runs) and every distinct ending is a
+leaf. A run knows its holders, one bit each, and the prompt that last passed through it. The prompts ever finished are
+far more than any worker keeps, which tells what was lost from what was never there.
+
+Bounded: blocks, runs and bytes of text, each least recently finished out first. A prompt touches its runs from its
+end upwards, so the oldest run is always a leaf.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import xxhash
+
+from prefix.blocks import BLOCK_BYTES
+from prefix.index import RUN_WEIGHT
+from prefix.runs import Run, insert, shared_blocks
+
+Source = TypeVar("Source")
+
+
+class Finished(Generic[Source]):
+    """A prompt that was finished: its view's text, b"" once it was forgotten, and where that came from.
+
+    holder: the bit of who finished it last; size: bytes that keeping it costs.
+    """
+
+    __slots__ = ("holder", "size", "source", "text")
+
+    def __init__(self, text: bytes, source: Source, holder: int, size: int) -> None:
+        self.text = text
+        self.source: Source | None = source
+        self.holder = holder
+        self.size = size
+
+
+class Found(NamedTuple, Generic[Source]):
+    """How much of a path was finished: steps at all, those that the asked holder finished, those that others did; the
+    prompt that last went so far, or less far when its text is no longer there."""
+
+    steps: int
+    mine: int
+    others: int
+    nearest: Finished[Source] | None
+
+
+class History(Generic[Source]):
+    """Finished prompts. capacity: block hashes kept; capacity_bytes: of the prompts' `size` together."""
+
+    __slots__ = ("_blocks", "_bytes", "_capacity", "_capacity_bytes", "_latest", "_root", "_texts")
+
+    def __init__(self, capacity: int = 1 << 18, capacity_bytes: int = 32 << 20) -> None:
+        self._capacity = capacity
+        self._capacity_bytes = capacity_bytes
+        self._blocks = self._bytes = 0
+        self._root = Run([], None)
+        self._latest: OrderedDict[Run, Finished[Source]] = OrderedDict()
+        self._texts: OrderedDict[Run, Finished[Source]] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Block hashes kept."""
+        return self._blocks
+
+    @property
+    def text_bytes(self) -> int:
+        """Bytes that the kept prompts cost."""
+        return self._bytes
+
+    def find(self, path: Sequence[int], holder: int = 0) -> Found[Source]:
+        """How much of this path was finished, by this holder (a bit) and by others. Changes nothing."""
+        at = mine = others = 0
+        size, run = len(path), self._root
+        while at < size and (below := run.children.get(path[at])) is not None:
+            run, held = below, below.blocks
+            end = at + len(held)
+            whole = end <= size and held[-1] == path[end - 1]
+            at = end if whole else at + shared_blocks(held, path, at)
+            if run.holders & holder:
+                mine = at
+            if run.holders & ~holder:
+                others = at
+            if not whole:
+                break
+        return Found(at, mine, others, self._nearest(run))
+
+    def add(self, path: Sequence[int], new: Finished[Source], *, confirmed: bool = True) -> Finished[Source]:
+        """A prompt was finished by its holder. confirmed: its engine said so; else only its text is remembered.
+
+        Returns what is remembered: an earlier prompt with the very same path, if there is one.
+        """
+        end = insert(self._root, path)
+        if end not in self._latest:
+            self._blocks += len(end.blocks)
+        prompt = self._keep(end, new)
+        holders = new.holder if confirmed else 0
+        run: Run | None = end
+        while run is not None and run.parent is not None:
+            run.holders |= holders
+            self._latest[run] = prompt
+            self._latest.move_to_end(run)
+            run = run.parent
+        while self._blocks > self._capacity or len(self._latest) > self._capacity // RUN_WEIGHT:
+            self._drop()
+        return prompt
+
+    def forget(self, holder: int) -> None:
+        """This bit is somebody else's from now on."""
+        for run in self._latest:
+            run.holders &= ~holder
+
+    def _nearest(self, run: Run) -> Finished[Source] | None:
+        """What last passed through this run, or through one above it, if that is still there."""
+        while run.parent is not None:
+            prompt = self._latest[run]
+            if prompt.source is not None:
+                return prompt
+            run = run.parent
+        return None
+
+    def _keep(self, end: Run, new: Finished[Source]) -> Finished[Source]:
+        prompt = self._texts.get(end)
+        if prompt is not None:
+            prompt.holder = new.holder
+            self._texts.move_to_end(end)
+            return prompt
+        self._texts[end] = new
+        self._bytes += new.size
+        while self._bytes > self._capacity_bytes:
+            self._let_go(self._texts.popitem(last=False)[1])
+        return new
+
+    def _let_go(self, prompt: Finished[Source] | None) -> None:
+        if prompt is not None:
+            self._bytes -= prompt.size
+            prompt.text, prompt.source, prompt.size = b"", None, 0
+
+    def _drop(self) -> None:
+        run, _ = self._latest.popitem(last=False)
+        assert run.parent is not None
+        del run.parent.children[run.blocks[0]]
+        self._blocks -= len(run.blocks)
+        self._let_go(self._texts.pop(run, None))
+
+
+def path_of(text: bytes, seed: int, blocks: Sequence[int]) -> list[int]:
+    """The steps of a prompt: its seed, its block hashes, and its end behind them."""
+    return [seed, *blocks, end_step(text[len(blocks) * BLOCK_BYTES :], blocks[-1] if blocks else seed)]
+
+
+def end_step(rest: bytes, before: int) -> int:
+    """The last step of a prompt with this text behind the step before."""
+    return xxhash.xxh3_64_intdigest(rest, before) ^ 1  # an end is no block, even of the same bytes
+
+
+def covered_bytes(steps: int, whole: int, size: int) -> int:
+    """How many bytes the first steps of a path cover. whole, size: the path's steps and bytes."""
+    return size if steps >= whole else max(0, steps - 1) * BLOCK_BYTES
