@@ -41,6 +41,7 @@ _WORDS: Final[tuple[tuple[str, frozenset[str]], ...]] = (
 )
 _SETTLED: Final = frozenset({"persona", "personality"})
 """Chosen once, whatever else the name says."""
+_OF_ONE = re.compile(r"(?:user|customer|tenant|member)[._](?:id|name|full_name|first_name|email)")
 _SPLIT = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -62,6 +63,11 @@ def classify(label: str) -> str | None:
         if any(word in vocabulary for word in found):
             return kind
     return "user" if found[-1] in ("email", "phone") else None
+
+
+def is_of_one_user(label: str) -> bool:
+    """Whether a name says no more and no less than who the user is."""
+    return _OF_ONE.fullmatch(label) is not None
 
 
 COSTS_BY_ITSELF: Final = frozenset(

@@ -117,7 +117,7 @@ def _judge(stand: _Stand) -> tuple[str, bool] | None:
         )
         return (kind, unknown) if enough else None
     if part.kind == PARAM and where == "tools":
-        return None
+        return (kind, True) if names.is_of_one_user(part.label) else None
     if part.kind == PARAM or kind == "docs":
         return (kind, unknown) if tokens >= TEXT_TOKENS or unknown else None
     return kind, unknown or stand.history or where == "tools" or kind in _ORDERED
