@@ -18,7 +18,13 @@ _LINES: Final = [
     b"content-length: %d" % len(_BODY),
     *(b"Content-Length: 5", b"content-length: +5", b"content-length: 5, 5", b"content-length: 99999999999999999999"),
     *(b"transfer-encoding: chunked", b"Transfer-Encoding: identity", b"transfer-encoding: xchunked", b"te: trailers"),
-    *(b"connection: close", b"connection: x-secret", b"x-secret: 1", b"upgrade: h2c", b"expect: 100-continue"),
+    *(
+        b"connection: close",
+        b"connection: x-named\r\nx-named: 1",
+        b"x-secret: 1",
+        b"upgrade: h2c",
+        b"expect: 100-continue",
+    ),
     *(
         b"x-prefixgate-route: a",
         b"x-prefixgate-customer: b",
@@ -60,7 +66,7 @@ _BODIES: Final = [
     ),
     b"0\r\n\r\nPOST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n\r\n",
 ]
-_HOP: Final = (b"connection:", b"te:", b"upgrade:", b"transfer-encoding:", b"x-prefixgate-", b"expect:", b"x-secret:")
+_HOP: Final = (b"connection:", b"te:", b"upgrade:", b"transfer-encoding:", b"x-prefixgate-", b"expect:", b"x-named:")
 
 
 @st.composite
