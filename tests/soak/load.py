@@ -1,4 +1,5 @@
-"""Open-loop Poisson load: a request leaves at its time whether or not the ones before it were answered.
+"""Open-loop Poisson load: a request leaves at its time whether or not the ones before it were answered, up to a
+number of open ones that a client's pool has too. What leaves late is counted.
 
 The client side is the gateway's own pooled HTTP/1.1 client, because a load generator that costs more than what it
 loads measures itself.
@@ -17,6 +18,7 @@ from tests.soak.faults import FAULT
 from tests.soak.traffic import CHAT, Asked
 
 ANSWER_WITHIN_S = 30.0
+MOST_OPEN = 160
 _LEAVE_AFTER_S = 0.002
 
 
@@ -50,13 +52,16 @@ async def send_at_rate(
     due = loop.time()
     end = due + seconds
     config = Config(pool_idle_s=60.0, read_timeout_s=ANSWER_WITHIN_S)
+    room = asyncio.Semaphore(MOST_OPEN)
     async with Upstream(config) as upstream, asyncio.TaskGroup() as group:
         while due < end:
             wait = due - loop.time()
             if wait > 0:
                 await asyncio.sleep(wait)
-            tally.late += wait < -0.1
-            group.create_task(_one(upstream, base, next(requests), tally))
+            await room.acquire()
+            tally.late += loop.time() - due > 0.1
+            sent = group.create_task(_one(upstream, base, next(requests), tally))
+            sent.add_done_callback(lambda _: room.release())
             due += draw.expovariate(per_second)
 
 

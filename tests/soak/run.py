@@ -9,6 +9,7 @@ grows afterwards grows without bound.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle, islice
 
 from tests.soak.fleet import Soaked, soaked
 from tests.soak.load import Tally, send_at_rate
@@ -52,10 +53,13 @@ class Soak:
         return found
 
 
-async def soak(*, seconds: float, share: float, seed: int = 1, progress: Callable[[str], None]) -> Soak:
-    """Run it. share: of one core that the gateway is to use."""
+async def soak(
+    *, seconds: float, share: float, seed: int = 1, distinct: int | None = None, progress: Callable[[str], None]
+) -> Soak:
+    """Run it. share: of one core that the gateway is to use. distinct: how many requests there are, which then come
+    again: a short run cannot fill tables that hold tens of thousands of prompts."""
     async with soaked(ENGINES) as gateway:
-        traffic = requests(seed)
+        traffic = requests(seed) if distinct is None else cycle(list(islice(requests(seed), distinct)))
         at_rest = await _descriptors_at_rest(gateway)
         warm = Tally()
         await send_at_rate(

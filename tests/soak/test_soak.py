@@ -33,5 +33,5 @@ def test_an_answer_that_stops_short_is_seen(status: int, tail: bytes, stream: bo
 @pytest.mark.timeout(240)
 async def test_a_minute_of_faults_leaves_nothing_behind() -> None:
     """Only intended errors, no slot, no descriptor and no memory left."""
-    seen = await soak(seconds=60.0, share=0.5, progress=print)
+    seen = await soak(seconds=60.0, share=0.4, distinct=2500, progress=print)
     assert seen.faults() == []
