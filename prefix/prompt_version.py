@@ -71,7 +71,10 @@ class PromptVersions:
         """What canonical tools come to: 16 bytes, none for no tools. By tool: requests gather them in many sets."""
         if not raw.startswith(b"["):
             return b""
-        tools = [raw[tool.start : tool.end] for tool in elements(raw, Span(0, len(raw)))]
+        try:
+            tools = [raw[tool.start : tool.end] for tool in elements(raw, Span(0, len(raw)))]
+        except msgspec.DecodeError:  # no strict JSON, which some engine may take: one piece
+            return _tool_digest(raw)
         return (
             _digest(b"".join([self._known(_hash(tool, _TOOL_SEED), _tool_digest, tool) for tool in tools]))
             if tools

@@ -48,6 +48,11 @@ ODD_BODIES = {
     ),
     "big": (COMPLETIONS, b'{"model":"m","prompt":"p","logit_bias":{"1":123456789012345678901234567890}}'),
     "twice": (CHAT, b'{"x":1,"model":"m","x":2,"messages":[{"role":"user","content":"x"}]}'),
+    "tools not strict": (
+        CHAT,
+        b'{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":'
+        b'{"name":"f","description":"\\ud800","parameters":{"maximum":Infinity}}}]}',
+    ),
     "not strict": (CHAT, b'{"model":"m","messages":[{"role":"user","content":"\\ud800"}],"temperature":NaN}'),
     "token ids": (COMPLETIONS, b'{"model": "m", "prompt": [1, 2, 3], "stream": false, "stream_options": {"x": 1}}'),
     "native": (GENERATE, b'{"text": "a", "stream": true, "sampling_params": {"max_new_tokens": 1}, "rid": "r"}'),

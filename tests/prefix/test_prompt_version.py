@@ -16,7 +16,7 @@ from prefix.body import parse_body
 from prefix.canonical import ToolCache
 from prefix.errors import BodyError
 from prefix.prompt_version import LENGTH, PromptVersions
-from prefix.split import canonical_tools
+from prefix.split import canonical_tools, split
 from tests.cases import case, wire
 from tests.prefix.strategies import dump, shuffled_tools, tools
 
@@ -224,3 +224,14 @@ def test_every_process_has_the_same_version() -> None:
             env={**os.environ, "PYTHONHASHSEED": seed},
         )  # fmt: skip
         assert done.stdout.decode().strip() == version(body)
+
+
+@pytest.mark.parametrize("tool", ['{"name":"\\ud800"}', '{"maximum":NaN}', '"\\udfff"', '{"maximum":-Infinity}'])
+def test_tools_that_are_no_strict_json(tool: str) -> None:
+    """They have a version too: some engine may take them, and another tool is another version."""
+
+    def version(text: str) -> str | None:
+        return split(f'{{"model":"m","messages":[],"tools":[{text}]}}'.encode()).prompt_version
+
+    assert version(tool) is not None
+    assert version(tool) != version('{"name":"f"}')
