@@ -20,9 +20,7 @@ _MARKS: Final = frozenset(
         *("parentObservationId", "modelParameters", "observations", "promptTokens", "traceId", "trace_id"),
     )
 )
-_TYPES: Final = frozenset(
-    ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL")
-)
+_TYPES: Final = tuple("GENERATION SPAN EVENT AGENT TOOL CHAIN RETRIEVER EVALUATOR EMBEDDING GUARDRAIL".split())
 _CACHED: Final = ("input_cached_tokens", "cache_read_input_tokens", "input_cache_read", "input_cached")
 _WRITTEN: Final = ("cache_creation_input_tokens", "input_cache_creation")
 

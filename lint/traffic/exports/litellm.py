@@ -15,7 +15,7 @@ from prefix.envelope import has_prompt
 
 _MARKS: Final = frozenset(("standard_logging_object", "model_parameters", "proxy_server_request", "optional_params"))
 _REDACTED: Final = "redacted-by-litellm"
-_NO_PROMPT: Final = frozenset(("embedding", "aembedding", "moderation", "amoderation", "transcription", "rerank"))
+_NO_PROMPT: Final = ("embedding", "aembedding", "moderation", "amoderation", "transcription", "rerank")
 
 
 def is_export(value: Mapping[str, Any]) -> bool:

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from lint.examples import HANDBOOK, QUESTIONS, chat
 from lint.traffic.engine import Traffic, TrafficEngine
 from lint.traffic.logged import Logged
+from lint.traffic.losses import Loss
+from lint.traffic.mend import mend
 from prefix.divergence import view_bytes
+from prefix.explanations import EXPLANATIONS
 
 OTHER = "".join(f"Clause {at}: the tenant of flat {at * 3} waters the plants on the stairs.\n" for at in range(12))
 
@@ -106,3 +109,18 @@ def test_any_body(bodies: list[dict[str, Any]]) -> None:
     assert result.requests == len(bodies)
     assert sum(loss.recoverable_bytes for loss in result.losses) <= result.bytes
     assert all(json.loads(view_bytes(body)) is not None for body in bodies)
+
+
+@given(
+    st.lists(st.dictionaries(_MEMBERS, _JSON, max_size=4), min_size=2, max_size=5),
+    st.sampled_from([*EXPLANATIONS, "response_format"]),
+    st.sampled_from(
+        ["/messages/0/content", "/messages/1", "/tools", "/tools/0/name", "/system", "/prompt", "/model"]
+    ),
+)
+def test_any_mend(bodies: list[dict[str, Any]], kind: str, pointer: str) -> None:
+    """Whatever it was made for, it leaves a body of any shape a body."""
+    loss = Loss(kind, 0, pointer, 3, ("a", "b"), 0, 1, pointers=(pointer,))
+    change = mend(loss)
+    for body in bodies if callable(change) else ():
+        assert isinstance(view_bytes(change(body)), bytes)
