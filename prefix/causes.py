@@ -155,19 +155,14 @@ def _fields(parted: _Parted) -> Cause | None:
     return None
 
 
-def _text(parted: _Parted) -> Cause | None:
-    change = _change(parted)
-    if change is None or change.kind == "text" or (is_newest(*parted.turns) and change.kind in _HARMLESS_WHEN_NEW):
-        return None
-    return Cause(change.kind, parted.where.path, change.start, change.a, change.b)
-
-
-def _owner(parted: _Parted) -> Cause:
-    """Nothing but other words: whose they are."""
+def _text(parted: _Parted) -> Cause:
+    """What differs in the one text, by its look; where that is nothing but other words: whose they are."""
     change = _change(parted)
     if change is None:
         return parted.cause(_owner_of_text(parted), value_text(parted.value_a), value_text(parted.value_b))
-    return Cause(_owner_of_text(parted), parted.where.path, change.start, change.a, change.b)
+    harmless = change.kind in _HARMLESS_WHEN_NEW and is_newest(*parted.turns)
+    kind = _owner_of_text(parted) if change.kind == "text" or harmless else change.kind
+    return Cause(kind, parted.where.path, change.start, change.a, change.b)
 
 
 def _owner_of_text(parted: _Parted) -> Kind:
@@ -199,5 +194,4 @@ _DETECTORS: Final[tuple[Callable[[_Parted], Cause | None], ...]] = (
     _order_of_messages,
     _fields,
     _text,
-    _owner,
 )

@@ -73,7 +73,7 @@ def first_divergence(a: Mapping[str, Any], b: Mapping[str, Any]) -> Divergence |
     view_a, view_b = view_bytes(a), view_bytes(b)
     if view_a == view_b:
         return None
-    path, reason, step = _first_difference(_members(a), _members(b))
+    path, reason, step = _first_difference(prompt_members(a), prompt_members(b))
     return Divergence(
         path=path,
         reason=reason,
@@ -87,7 +87,7 @@ def first_divergence(a: Mapping[str, Any], b: Mapping[str, Any]) -> Divergence |
 
 def view_bytes(body: Mapping[str, Any]) -> bytes:
     """The view of one body: compact JSON of its prompt members, UTF-8 (lone surrogates as they are)."""
-    return compact_json(_members(body))
+    return compact_json(prompt_members(body))
 
 
 def compact_json(value: Any) -> bytes:
@@ -112,8 +112,9 @@ def value_at(body: Any, path: str) -> Any:
     return body
 
 
-def _members(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Of each group the member that is there, one that is not null before one that is."""
+def prompt_members(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What a prompt is made of, in order: of each group the member that is there, one that is not null before one
+    that is."""
     chosen: dict[str, Any] = {}
     for group in MEMBERS:
         present = sorted((key for key in group if key in body), key=lambda key: body[key] is None)

@@ -53,12 +53,12 @@ def realign(a: AnyStr, b: AnyStr, start: int) -> list[Run]:
 
     start: length of the common prefix of the two. The sum of the lengths is what is recoverable of `b`.
     """
-    find, step = _finder(a, start)
+    find, otherwise, step = _finder(a, start)
     runs: list[Run] = []
     at = done = start
     last = len(b) - WINDOW
     while at <= last:
-        hit = find(b[at : at + WINDOW])
+        hit = find(b[at : at + WINDOW], otherwise)
         if hit < 0:
             at += step
             continue
@@ -78,10 +78,10 @@ def _places(text: AnyStr, start: int) -> dict[AnyStr, int]:
     return {text[place : place + WINDOW]: place for place in range(last, start - 1, -GRID)}
 
 
-def _finder(a: AnyStr, start: int) -> tuple[Callable[[AnyStr], int], int]:
-    """Where a window stands in `a` from `start` on, -1 for nowhere; and from how many places of the other text it
-    has to be asked. A short text is searched as it is, of a long one every other window is remembered."""
+def _finder(a: AnyStr, start: int) -> tuple[Callable[[AnyStr, int], int], int, int]:
+    """What tells where a window stands in `a` from `start` on, -1 for nowhere; its second argument; and from how many
+    places of the other text it has to be asked. A short text is searched as it is, of a long one every other window
+    is remembered."""
     if len(a) - start <= _SHORT:
-        return lambda window: a.find(window, start), GRID
-    find = _places(a, start).get
-    return lambda window: find(window, -1), 1
+        return a.find, start, GRID
+    return _places(a, start).get, -1, 1

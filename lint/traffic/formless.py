@@ -22,7 +22,14 @@ _QUOTE: Final = b'"'
 _MEMBERS: Final = 8
 """Quotes in a rest with JSON in it."""
 _ESCAPE: Final = re.compile(r"\\{1,2}u([0-9a-fA-F]{4})")
-_WORD: Final = re.compile(rb"\w{2,}")
+_WORD_BYTES: Final = bytes(byte if re.match(rb"\w", bytes([byte])) else 32 for byte in range(256))
+_LETTERS: Final = frozenset(bytes([byte]) for byte in _WORD_BYTES)
+_BEGINNING: Final = 64
+"""Bytes."""
+_SHRINKS: Final = 16
+"""A view without its form is no shorter than this part of it, and not by half: escapes are seven bytes at most."""
+_CUT_OFF: Final = 8
+"""Code points at the end of a beginning that may be halves."""
 _SAME_WORDS: Final = 0.9
 
 
@@ -33,14 +40,28 @@ def alike(a: bytes, b: bytes, start: int = 0) -> int:
     a, b = a[start:], b[start:]
     if not _LEAST <= len(b) <= _LONGEST or len(a) > _LONGEST:
         return 0
-    one, other = _formless(a), _formless(b)
-    same = common_prefix(one, other)
-    if same * 2 >= len(other):
-        return round(len(b) * same / max(1, len(other)))
+    if not _part_at_once(a, b):
+        one, other = _formless(a), _formless(b)
+        same = common_prefix(one, other)
+        if same * 2 >= len(other):
+            return round(len(b) * same / max(1, len(other)))
     if min(a.count(_QUOTE), b.count(_QUOTE)) < _MEMBERS:
         return 0
-    words, others = set(_WORD.findall(a)), set(_WORD.findall(b))
+    words, others = _words(a), _words(b)
     return len(b) if len(words & others) >= _SAME_WORDS * max(len(words), len(others), 1) else 0
+
+
+def _part_at_once(a: bytes, b: bytes) -> bool:
+    """The beginnings differ in more than form, so early that not half of `b` can be the same."""
+    if len(b) < _BEGINNING * _SHRINKS:
+        return False
+    one, other = _formless(a[:_BEGINNING]), _formless(b[:_BEGINNING])
+    return common_prefix(one, other) < min(len(one), len(other)) - _CUT_OFF
+
+
+def _words(view: bytes) -> set[bytes]:
+    """Words of two letters and more."""
+    return set(view.translate(_WORD_BYTES).split()) - _LETTERS
 
 
 def _formless(view: bytes) -> str:

@@ -8,10 +8,9 @@ front still has them; where even they were changed, by the session that the log 
 by bytes, the oldest forgotten first.
 """
 
-import re
 import unicodedata
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import xxhash
@@ -19,7 +18,10 @@ import xxhash
 from prefix.divergence import compact_json
 from prefix.system import SYSTEM_ROLES
 
-_PHRASE: Final = re.compile(rb'[^.\\",{}]{20,160}')
+_BOUNDARY: Final = b'"'
+_BOUNDARIES: Final = bytes.maketrans(b".\\,{}", _BOUNDARY * 5)
+_LEAST, _MOST = 20, 160
+"""Bytes of a phrase."""
 _SKETCHED: Final = 8192
 _MARKS: Final = 12
 _ALIKE: Final = 3
@@ -57,7 +59,7 @@ class Seen:
 
     def template(self, view: bytes) -> int:
         """The template of a prompt: that of the earlier prompts which share most of its phrases, or a new one."""
-        marks = sorted(map(xxhash.xxh3_64_intdigest, set(_PHRASE.findall(_composed(view[:_SKETCHED])))))[:_MARKS]
+        marks = sorted(map(xxhash.xxh3_64_intdigest, set(_phrases(_composed(view[:_SKETCHED])))))[:_MARKS]
         if len(marks) < _ALIKE:
             marks.append(_SHORT)
         votes = Counter(self._templates[mark] for mark in marks if mark in self._templates)
@@ -114,6 +116,17 @@ class Seen:
                     del self._latest[key]
 
 
+def _phrases(view: bytes) -> list[bytes]:
+    """What stands between full stops, commas and the marks of JSON; more than a sentence in pieces."""
+    found: list[bytes] = []
+    for piece in [piece for piece in view.translate(_BOUNDARIES).split(_BOUNDARY) if len(piece) >= _LEAST]:
+        if len(piece) <= _MOST:
+            found.append(piece)
+        else:
+            found += (piece[at : at + _MOST] for at in range(0, len(piece) - _LEAST + 1, _MOST))
+    return found
+
+
 def _composed(view: bytes) -> bytes:
     """In one Unicode form: the same words in another one are the same template."""
     if view.isascii():
@@ -125,23 +138,21 @@ def _composed(view: bytes) -> bytes:
 def block_keys(view: bytes, scope: str) -> list[int]:
     """Chained hashes of a view's whole blocks. scope: what keeps caches apart: the template, the model, a salt."""
     digest = xxhash.xxh3_64(scope.encode("utf-8", "surrogatepass"))
-    keys = [digest.intdigest()]
-    for start, end in _blocks(len(view)):
-        digest.update(view[start:end])
-        keys.append(digest.intdigest())
+    update, hashed = digest.update, digest.intdigest
+    keys = [hashed()]
+    size = len(view)
+    for start in range(0, min(size, _DEEP) - _BLOCK + 1, _BLOCK):
+        update(view[start : start + _BLOCK])
+        keys.append(hashed())
+    for start in range(_DEEP, size - _DEEP_BLOCK + 1, _DEEP_BLOCK):
+        update(view[start : start + _DEEP_BLOCK])
+        keys.append(hashed())
     return keys
 
 
 def block_end(blocks: int) -> int:
     """Bytes of so many leading blocks."""
     return blocks * _BLOCK if blocks <= _DEEP // _BLOCK else _DEEP + (blocks - _DEEP // _BLOCK) * _DEEP_BLOCK
-
-
-def _blocks(size: int) -> Iterator[tuple[int, int]]:
-    for start in range(0, min(size, _DEEP) - _BLOCK + 1, _BLOCK):
-        yield start, start + _BLOCK
-    for start in range(_DEEP, size - _DEEP_BLOCK + 1, _DEEP_BLOCK):
-        yield start, start + _DEEP_BLOCK
 
 
 def _turns(body: Mapping[str, Any]) -> list[Any]:

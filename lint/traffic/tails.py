@@ -21,14 +21,18 @@ _ANCHOR: Final = 32
 _DIFFERENT: Final = 16
 _MOST: Final = 4096
 _ORDERED: Final = "text_order"
+_ALL: Final = 256
+"""So many losses of a template are looked at, then one in SAMPLED."""
+_SAMPLED: Final = 16
 
 
 @dataclass(slots=True)
 class _Behind:
-    """ends: how often each end was seen, by hash. losses: how many. behind, again: bytes behind the difference
-    without the longest run, and those of them that came again."""
+    """ends: how often each end was seen, by hash. seen: losses, all of them; losses: those looked at. behind, again:
+    bytes behind the difference without the longest run, and those of them that came again."""
 
     ends: dict[int, int] = field(default_factory=dict)
+    seen: int = 0
     losses: int = 0
     behind: int = 0
     again: int = 0
@@ -50,6 +54,9 @@ class Tails:
         ):
             return
         behind = self._behind.setdefault(key, _Behind())
+        behind.seen += 1
+        if behind.seen > _ALL and behind.seen % _SAMPLED:
+            return
         longest = max(runs, key=lambda run: run.length)
         end = longest.b + longest.length
         tail = _anchor(request.view[max(longest.b, end - _TAIL) : end])
@@ -75,5 +82,5 @@ class Tails:
 
 def _anchor(tail: bytes) -> int:
     """What names the end of a run whether it reaches a few bytes further by chance or not: its least piece."""
-    pieces = (tail[at : at + _ANCHOR] for at in range(max(1, len(tail) - _ANCHOR + 1)))
+    pieces = [tail[at : at + _ANCHOR] for at in range(max(1, len(tail) - _ANCHOR + 1))]
     return xxhash.xxh3_64_intdigest(min(pieces))
