@@ -22,7 +22,7 @@ def read(filename: str, file: BinaryIO) -> Iterator[Traffic | RequestBody | Unre
     for row, logged in logged_requests(filename, file, tally):
         count += 1
         first = first or (row, logged)
-        engine.add_logged(logged, row)
+        engine.add(logged, row)
     if count == 1 and first is not None:
         row, logged = first
         in_log = filename.lower().removesuffix(".gz").endswith("l")

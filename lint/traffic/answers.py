@@ -2,13 +2,16 @@
 
 Both are brought to one form, so that they can be compared: the text, the calls with their arguments parsed (engines
 parse them too before a template prints them), and whether there was reasoning. Shapes: OpenAI chat and Responses,
-Anthropic, Bedrock Converse, and the bare message that tracing tools keep.
+Anthropic, Bedrock Converse, OpenTelemetry's parts, and the bare message that tracing tools keep.
 """
 
 import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
+
+from lint.traffic.exports.given import given
+from lint.traffic.exports.parts import plain_message
 
 _DEEPEST: Final = 4
 _TEXTS: Final = frozenset((None, "text", "output_text"))
@@ -61,7 +64,7 @@ def _items(answer: Any, deep: int) -> list[Any]:
     if isinstance(answer, str):
         return _items_of_text(answer, deep)
     if isinstance(answer, list):
-        return [item for item in answer if _is_answer(item)]
+        return [plain_message(item) for item in answer if _is_answer(item)]
     if not isinstance(answer, dict) or not deep:
         return []
     choices = answer.get("choices")
@@ -77,12 +80,10 @@ def _items_of_text(answer: str, deep: int) -> list[Any]:
     """A text is an answer, unless it is a response as JSON, or the events of a streamed one, which are not read."""
     if answer.startswith(("data:", "event:")):
         return []
-    if answer.startswith("{") and deep:
-        try:
-            value = json.loads(answer)
-        except (ValueError, RecursionError):
-            value = None
-        if isinstance(value, dict) and not _RESPONSE.isdisjoint(value):
+    if answer.startswith(("{", "[")) and deep:
+        value = given(answer)
+        is_response = isinstance(value, dict) and not _RESPONSE.isdisjoint(value)
+        if is_response or (isinstance(value, list) and value and all(map(_is_answer, value))):
             return _items(value, deep - 1)
     return [{"role": "assistant", "content": answer}]
 

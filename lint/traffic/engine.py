@@ -22,19 +22,19 @@ from lint.traffic.formless import FORMS, alike
 from lint.traffic.inserts import goes_on_behind, grew, moved_insert
 from lint.traffic.known import LONGEST_VALUE, KnownCauses
 from lint.traffic.linking import made_at
-from lint.traffic.logged import Logged
+from lint.traffic.logged import Logged, told
 from lint.traffic.losses import WEAK, Loss, Losses
 from lint.traffic.naming import REACH, closer
 from lint.traffic.pictures import same_picture
-from lint.traffic.reply import NOTHING, Reply, reply_in, told
 from lint.traffic.scope import MEMBERS as SCOPE
 from lint.traffic.scope import schema_in_prompt
 from lint.traffic.seen import Request, Seen, block_keys
 from lint.traffic.tails import Tails
+from lint.traffic.view import view as view_of
 from lint.traffic.watcher import Exchange, Note
 from lint.traffic.watchers import watchers
 from prefix.causes import Cause, value_text
-from prefix.divergence import first_divergence, value_at, view_bytes
+from prefix.divergence import first_divergence, value_at
 from prefix.parameters import parameter_changes
 from prefix.realign import Run, common_prefix, realign
 
@@ -54,7 +54,7 @@ _SHARED_LISTS: Final = frozenset(("tool_order", "tool_set"))
 
 class Traffic(NamedTuple):
     """A log, read. requests: how many. losses: the most costly first. bytes: of all prompts. notes: what is to be
-    said beside the losses. tells: what the log says beside the bodies (lint.traffic.reply). templates: which one
+    said beside the losses. tells: what the log says beside the bodies (lint.traffic.logged). templates: which one
     each request is of. facts: what it says of times and tokens. summary: what mending all causes is worth, when it
     was replayed."""
 
@@ -90,20 +90,11 @@ class TrafficEngine:
         self._facts = Facts()
         self._bytes = 0
 
-    def add(self, body: Mapping[str, Any], row: int, reply: Reply = NOTHING) -> None:
-        """One parsed request body. row: the line it stands in. reply: what the log says beside it.
-
-        Raises BodyError when it is no JSON.
-        """
-        self._see(Logged(dict(body)), row, reply)
-
-    def add_logged(self, logged: Logged, row: int) -> None:
-        """One request, and what its log says of it."""
-        self._see(logged, row, NOTHING if logged.entry is None else reply_in(logged.entry, logged.body))
-
-    def _see(self, logged: Logged, row: int, reply: Reply) -> None:
+    def add(self, logged: Logged, row: int) -> None:
+        """One request, and what its log says of it. row: the line it stands in. Raises BodyError for a body that is
+        no JSON."""
         marked, body = logged.body, same_form(logged.body)
-        view = view_bytes(body)
+        view = view_of(body)
         request = Request(len(self._templates), row, body, view, self._seen.template(view))
         keys = block_keys(view, repr((request.template, *(body.get(name) for name in SCOPE))))
         nearest = self._seen.nearest(keys)
@@ -113,11 +104,10 @@ class TrafficEngine:
         loss = self._compare(nearest if goes_on else before or nearest, nearest, cached, request)
         self._forks.see(request, nearest, loss)
         found = blocks(marked) if bills_by_breakpoint(model_of(marked)) else ()
-        exchange = Exchange(request, marked, reply, before, nearest, cached, keys, found)
+        exchange = Exchange(request, logged, before, nearest, cached, keys, found)
         for watcher in self._watchers:
             watcher.see(exchange)
-        if reply is not NOTHING:
-            self._tells |= told(reply)
+        self._tells |= told(logged)
         self._losses.sent(request.template, len(view))
         self._seen.add(request, keys, logged.session)
         self._templates.append(request.template)
@@ -159,8 +149,7 @@ class TrafficEngine:
         runs = realign(prior.view, request.view, same)
         again = sum(run.length for run in runs) or _same_end(prior.view, request.view, same)
         elsewhere = max(0, cached - same)
-        few = again * 2 < len(request.view) - same
-        if max(again, alike(prior.view, request.view, same) if few else 0) <= elsewhere:
+        if again <= elsewhere and not self._is_form(prior, request, same, again, elsewhere):
             return None
         cause = self._known.cause(prior, request, same)
         if cause is None or cause.kind == "appended":
@@ -173,6 +162,12 @@ class TrafficEngine:
             return None
         self._tails.see(request, kind, same, runs)
         return self._count(cause, prior, request, lost, kind)
+
+    @staticmethod
+    def _is_form(prior: Request, request: Request, same: int, again: int, elsewhere: int) -> bool:
+        """Little comes again as it was, but more would in one form."""
+        few = again * 2 < len(request.view) - same
+        return few and alike(prior.view, request.view, same) > elsewhere
 
     def _count(
         self, cause: "Cause | Parted", prior: Request, request: Request, lost: int, kind: str | None = None

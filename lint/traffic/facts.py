@@ -26,9 +26,9 @@ class Facts:
     def add(self, logged: Logged, view_bytes: int) -> None:
         """Count one request. view_bytes: of its prompt."""
         self.requests += 1
-        if logged.at is not None:
-            self.first = min(self.first, logged.at) if self.timed else logged.at
-            self.last = max(self.last, logged.at) if self.timed else logged.at
+        if logged.started is not None:
+            self.first = min(self.first, logged.started) if self.timed else logged.started
+            self.last = max(self.last, logged.started) if self.timed else logged.started
             self.timed += 1
         if logged.input_tokens:
             self.sized_bytes += view_bytes

@@ -18,7 +18,7 @@ from lint.traffic.logged import Logged
 from lint.traffic.losses import Loss
 from lint.traffic.mend import Body, Mend, mend
 from lint.traffic.scope import scope
-from prefix.divergence import view_bytes
+from lint.traffic.view import view as view_of
 from prefix.radix import RadixCache
 from prefix.tokens import BYTES_PER_TOKEN
 
@@ -106,7 +106,7 @@ class Replay:
         return self._prompt(body)
 
     def _prompt(self, body: Body) -> _Prompt:
-        view, page = view_bytes(body), self._page
+        view, page = view_of(body), self._page
         digest: Any = xxhash.xxh3_64_digest
         key = b"".join([digest(view[at : at + page]) for at in range(0, len(view) - page + 1, page)])
         return _Prompt(key, len(view) * self._costing.page_tokens // page, scope(body))

@@ -4,14 +4,14 @@ Losses (lint.traffic.losses) are what two prompts part at; notes are all else: a
 splits what could be shared, a mark that writes what is never read. Each watcher remembers a bounded amount.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from lint.breakpoints import Block
 from lint.rule import Sighting
+from lint.traffic.logged import Logged
 from lint.traffic.losses import Loss
-from lint.traffic.reply import Reply
 from lint.traffic.seen import Request
 from prefix.tokens import BYTES_PER_TOKEN
 
@@ -19,14 +19,13 @@ from prefix.tokens import BYTES_PER_TOKEN
 class Exchange(NamedTuple):
     """One request and what is known around it.
 
-    request: in one form (lint.traffic.form). marked: its body as it was logged. before: the turn it goes on from.
-    nearest: the earlier request that shares most with it. cached: bytes of the view they share. keys: block_keys.
-    blocks: lint.breakpoints', none for models that need no breakpoints.
+    request: in one form (lint.traffic.form). logged: as it came, and what the log says of it. before: the turn it
+    goes on from. nearest: the earlier request that shares most with it. cached: bytes of the view they share. keys:
+    block_keys. blocks: lint.breakpoints', none for models that need no breakpoints.
     """
 
     request: Request
-    marked: Mapping[str, Any]
-    reply: Reply
+    logged: Logged
     before: Request | None
     nearest: Request | None
     cached: int

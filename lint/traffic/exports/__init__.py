@@ -38,7 +38,7 @@ def _plain(value: dict[str, Any], parse: Parse) -> Logged | None:
     body = unwrap(value, parse)
     if body is not value and litellm.is_export(body):
         return litellm.request_of(body, value)
-    return logged(body, *((value,) if body is value else (value, body))) if has_prompt(body) else None
+    return logged(body, value) if has_prompt(body) else None
 
 
 def _is_conversation(value: list[Any]) -> bool:

@@ -14,14 +14,17 @@ from typing import Any, Final
 
 from lint.traffic.exports.given import given
 from lint.traffic.exports.parts import plain_message, plain_text
-from lint.traffic.logged import Logged, logged, seconds
+from lint.traffic.logged import Logged, logged
 
 _GROUPS: Final = (
     ("resourceSpans", ("scopeSpans", "instrumentationLibrarySpans"), "spans"),
     ("resourceLogs", ("scopeLogs",), "logRecords"),
 )
 _MESSAGE_EVENT: Final = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
-_INDEXED: Final = re.compile(r"(?:gen_ai\.prompt|llm\.input_messages)\.(\d+)\.(?:message\.)?(role|content|name)")
+_CHOICE: Final = "gen_ai.choice"
+_MEMBER: Final = re.compile(r"\.(\d+)\.(?:message\.)?(role|content|name)")
+_PROMPTS: Final = ("gen_ai.prompt", "llm.input_messages")
+_ANSWERS: Final = ("gen_ai.completion", "llm.output_messages")
 _TOKENS: Final = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
 _CACHED: Final = (
     *("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens"),
@@ -69,11 +72,13 @@ def _span(item: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of a span and of its events, and `messages` from events that are one each."""
     attributes = _attributes(item.get("attributes"))
     messages: list[Any] = []
+    choices: list[Any] = []
     for event in _list(item.get("events")):
         inner = _attributes(event.get("attributes"))
         messages += _message(event.get("name"), inner)
+        choices += _choice(event.get("name"), inner)
         attributes |= {key: one for key, one in inner.items() if key.startswith("gen_ai.") and key not in attributes}
-    return attributes | ({"messages": messages} if messages else {})
+    return attributes | ({"messages": messages} if messages else {}) | ({"choices": choices} if choices else {})
 
 
 def _by_span(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[dict[str, Any], Mapping[str, Any]]]:
@@ -85,8 +90,10 @@ def _by_span(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[dict[str, A
         key = record.get("spanId")
         span, _ = spans.setdefault(key if isinstance(key, str) and key else number, ({}, record))
         span |= {key: one for key, one in attributes.items() if key.startswith("gen_ai.")}
-        if messages := _message(name, _value(record.get("body"))):
-            span.setdefault("messages", []).extend(messages)
+        said = _value(record.get("body"))
+        for member, items in (("messages", _message(name, said)), ("choices", _choice(name, said))):
+            if items:
+                span.setdefault(member, []).extend(items)
     yield from spans.values()
 
 
@@ -96,6 +103,13 @@ def _message(name: Any, content: Any) -> list[dict[str, Any]]:
         return []
     fields = {key.removeprefix("gen_ai.event."): given(one) for key, one in content.items() if key != "gen_ai.system"}
     return [{"role": match[1], **fields}]
+
+
+def _choice(name: Any, content: Any) -> list[dict[str, Any]]:
+    """One of the answers: `message`, an object or its text, with what it says."""
+    if name != _CHOICE or not isinstance(content, dict) or "message" not in content:
+        return []
+    return [{"message": given(content["message"])}]
 
 
 def _request(span: dict[str, Any], item: Mapping[str, Any]) -> Logged | None:
@@ -111,22 +125,34 @@ def _request(span: dict[str, Any], item: Mapping[str, Any]) -> Logged | None:
         next((_count(span[name]) for name in names if name in span), None) for names in (_TOKENS, _CACHED)
     )
     found = logged(body, span, item)
-    at = found.at if found.at is not None else seconds(item.get("observedTimeUnixNano"))
-    return found._replace(input_tokens=tokens, cached_tokens=cached, at=at)
+    return found._replace(input_tokens=tokens, cached_tokens=cached, answer=_answer(span))
 
 
 def _messages(span: Mapping[str, Any]) -> list[Any]:
     said = given(span.get("gen_ai.input.messages", span.get("gen_ai.prompt")))
-    found = list(map(plain_message, said)) if isinstance(said, list) else span.get("messages") or _indexed(span)
+    found = (
+        list(map(plain_message, said)) if isinstance(said, list) else span.get("messages") or _indexed(span, _PROMPTS)
+    )
     instructions = plain_text(given(span.get("gen_ai.system_instructions")))
     return [*([{"role": "system", "content": instructions}] if instructions else []), *found] if found else []
 
 
-def _indexed(span: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _answer(span: Mapping[str, Any]) -> Any:
+    """As it was logged: parts, a text, events of choices, or attributes; none where those hold calls, which are not
+    read."""
+    given_whole = span.get("gen_ai.output.messages", span.get("gen_ai.completion"))
+    if given_whole is not None or "choices" in span:
+        return given_whole if given_whole is not None else {"choices": span["choices"]}
+    has_calls = any(key.startswith(_ANSWERS) and "tool_call" in key for key in span)
+    return None if has_calls else _indexed(span, _ANSWERS) or None
+
+
+def _indexed(span: Mapping[str, Any], prefixes: tuple[str, ...]) -> list[dict[str, Any]]:
     """`prefix.N.field` attributes, in the order of N."""
     found: dict[int, dict[str, Any]] = {}
     for key, one in span.items():
-        match = _INDEXED.fullmatch(key)
+        prefix = next(filter(key.startswith, prefixes), None)
+        match = None if prefix is None else _MEMBER.fullmatch(key, len(prefix))
         if match is not None:
             found.setdefault(int(match[1]), {})[match[2]] = one
     return [found[number] for number in sorted(found)]

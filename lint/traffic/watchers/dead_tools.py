@@ -73,7 +73,7 @@ class DeadTools:
 
 def _called(exchange: Exchange) -> Iterator[str]:
     """The names of the tools called in the response, or else in the newest answers that came back."""
-    said = answered(exchange.reply.answer) if exchange.reply.answer is not None else None
+    said = answered(exchange.logged.answer) if exchange.logged.answer is not None else None
     if said is not None:
         yield from (call.name for call in said.calls)
         return

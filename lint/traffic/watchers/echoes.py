@@ -41,8 +41,8 @@ class Echoes:
         self._bytes += len(exchange.request.view)
         if exchange.before is not None and exchange.before.number in self._answers:
             self._compare(exchange, self._answers[exchange.before.number])
-        if exchange.reply.answer is not None:
-            self._remember(exchange.request.number, exchange.reply.answer)
+        if exchange.logged.answer is not None:
+            self._remember(exchange.request.number, exchange.logged.answer)
 
     def notes(self, _losses: Sequence[Loss]) -> Iterator[Note]:
         """One per kind of difference."""

@@ -44,8 +44,8 @@ class Marks:
         if not exchange.blocks:
             return
         self._bytes += len(exchange.request.view)
-        least = smallest_prefix(model_of(exchange.marked))
-        for fault in faults(exchange.marked, exchange.blocks):
+        least = smallest_prefix(model_of(exchange.logged.body))
+        for fault in faults(exchange.logged.body, exchange.blocks):
             if fault.kind in _COSTS and least and exchange.cached < least.tokens * BYTES_PER_TOKEN:
                 continue  # nothing that comes again is long enough
             found = self._found.setdefault(fault.kind, _Found(fault, exchange.request))

@@ -12,8 +12,8 @@ from typing import Final
 
 from lint.rule import Location, Sighting
 from lint.traffic.generations import Generations
+from lint.traffic.logged import Logged
 from lint.traffic.losses import Loss
-from lint.traffic.reply import Reply
 from lint.traffic.watcher import Exchange, Note
 from prefix.tokens import BYTES_PER_TOKEN
 
@@ -28,33 +28,33 @@ class Reported:
     """What was found cached, beside what an earlier prompt shared."""
 
     def __init__(self) -> None:
-        self._replies: Generations[int, Reply] = Generations(_REMEMBERED)
+        self._logged: Generations[int, Logged] = Generations(_REMEMBERED)
         self._hit = False
         self._first: Sighting | None = None
         self._count = self._lost = self._bytes = 0
 
     def see(self, exchange: Exchange) -> None:
         """Nothing for a log that reports no cached tokens."""
-        reply, nearest = exchange.reply, exchange.nearest
-        if reply.cached is None:
+        logged, nearest = exchange.logged, exchange.nearest
+        if logged.cached_tokens is None:
             return
-        self._hit |= reply.cached > 0
+        self._hit |= logged.cached_tokens > 0
         self._bytes += len(exchange.request.view)
-        earlier = self._replies.get(nearest.number) if nearest is not None else None
-        if earlier is not None and _could_have(earlier, reply):
-            self._compare(exchange, reply)
-        self._replies.set(exchange.request.number, reply._replace(answer=None))
+        earlier = self._logged.get(nearest.number) if nearest is not None else None
+        if earlier is not None and _could_have(earlier, logged):
+            self._compare(exchange, logged)
+        self._logged.set(exchange.request.number, logged.without_texts())
 
-    def _compare(self, exchange: Exchange, reply: Reply) -> None:
+    def _compare(self, exchange: Exchange, logged: Logged) -> None:
         request = exchange.request
-        expected = exchange.cached / _bytes_per_token(len(request.view), reply)
-        if expected < _LEAST or (reply.cached or 0) > _FOUND * expected:
+        expected = exchange.cached / _bytes_per_token(len(request.view), logged)
+        if expected < _LEAST or (logged.cached_tokens or 0) > _FOUND * expected:
             return
         if self._first is None:
             self._first = Sighting(
                 message=(
                     f"the prompt begins as an earlier one for about {expected:,.0f} tokens, of which"
-                    f" {reply.cached or 0:,} were found cached: lost to capacity or time, not to a change"
+                    f" {logged.cached_tokens or 0:,} were found cached: lost to capacity or time, not to a change"
                 ),
                 location=Location(request.row, 1),
                 request=request.number,
@@ -69,13 +69,13 @@ class Reported:
             yield note._replace(sighting=replace(note.sighting, severity="info"))
 
 
-def _could_have(earlier: Reply, reply: Reply) -> bool:
+def _could_have(earlier: Logged, logged: Logged) -> bool:
     """The earlier one was computed on the same worker, as far as is known, and before this one began."""
-    if earlier.worker is not None and reply.worker is not None and earlier.worker != reply.worker:
+    if earlier.worker is not None and logged.worker is not None and earlier.worker != logged.worker:
         return False
     computed = earlier.first if earlier.first is not None else earlier.ended
-    return computed is None or reply.started is None or computed <= reply.started
+    return computed is None or logged.started is None or computed <= logged.started
 
 
-def _bytes_per_token(size: int, reply: Reply) -> float:
-    return max(1.0, size / reply.tokens) if reply.tokens else BYTES_PER_TOKEN
+def _bytes_per_token(size: int, logged: Logged) -> float:
+    return max(1.0, size / logged.input_tokens) if logged.input_tokens else BYTES_PER_TOKEN

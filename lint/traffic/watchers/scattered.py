@@ -34,7 +34,7 @@ class Scattered:
 
     def see(self, exchange: Exchange) -> None:
         """Nothing for a log that names no workers."""
-        worker = exchange.reply.worker
+        worker = exchange.logged.worker
         if worker is None or (worker not in self._bits and len(self._bits) >= _WORKERS):
             return
         bit = self._bits.setdefault(worker, 1 << len(self._bits))

@@ -15,8 +15,8 @@ from lint.breakpoints import Block, model_of
 from lint.providers import LIFETIMES, LOOK_BACK, smallest_prefix
 from lint.rule import Location, Sighting
 from lint.traffic.generations import Generations
+from lint.traffic.logged import Logged
 from lint.traffic.losses import Loss
-from lint.traffic.reply import Reply
 from lint.traffic.watcher import Exchange, Note
 from prefix.tokens import BYTES_PER_TOKEN
 
@@ -56,7 +56,7 @@ class Writes:
 
     def see(self, exchange: Exchange) -> None:
         """Nothing for models that need no breakpoints."""
-        found, model = exchange.blocks, model_of(exchange.marked)
+        found, model = exchange.blocks, model_of(exchange.logged.body)
         minimum = smallest_prefix(model)
         marked = [at for at, block in enumerate(found) if block.ttl is not None]
         if not marked or minimum is None:
@@ -66,7 +66,7 @@ class Writes:
         least = minimum.tokens * BYTES_PER_TOKEN
         read = self._read(exchange, keys, sizes, marked)
         self._use(exchange, found[marked[0]], read, least)
-        started, readable = exchange.reply.started, _readable(exchange)
+        started, readable = exchange.logged.started, _readable(exchange)
         for at in marked:
             known = self._entries.get(keys[at]) if at <= read else None
             ttl = found[at].ttl or ""
@@ -83,7 +83,7 @@ class Writes:
             entry = self._entries.get(keys[at])
             if entry is None:
                 continue
-            reason = self._kept_from(entry, exchange.reply, at in within)
+            reason = self._kept_from(entry, exchange.logged, at in within)
             if reason is None:
                 read = at
                 break
@@ -92,14 +92,14 @@ class Writes:
             self._count(kept[0], exchange, kept[1] - (sizes[read] if read >= 0 else 0))
         return read
 
-    def _kept_from(self, entry: _Entry, reply: Reply, in_reach: bool) -> str | None:
+    def _kept_from(self, entry: _Entry, logged: Logged, in_reach: bool) -> str | None:
         if not in_reach:
             return "lookback"
-        if reply.started is None or entry.used is None:
+        if logged.started is None or entry.used is None:
             return None
-        if entry.readable is not None and entry.used <= reply.started < entry.readable:
+        if entry.readable is not None and entry.used <= logged.started < entry.readable:
             return "fanout"
-        return "expired" if reply.started - entry.used > LIFETIMES[entry.ttl] else None
+        return "expired" if logged.started - entry.used > LIFETIMES[entry.ttl] else None
 
     def _count(self, kind: str, exchange: Exchange, lost: int) -> None:
         request = exchange.request
@@ -162,7 +162,7 @@ def _keys(model: str, found: Sequence[Block]) -> tuple[list[int], list[int]]:
 
 def _readable(exchange: Exchange) -> float | None:
     """When the answer began: its first token, or all of it when it was not streamed."""
-    reply = exchange.reply
-    if reply.first is not None:
-        return reply.first
-    return None if exchange.marked.get("stream") else reply.ended
+    logged = exchange.logged
+    if logged.first is not None:
+        return logged.first
+    return None if logged.body.get("stream") else logged.ended

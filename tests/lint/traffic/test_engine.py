@@ -22,7 +22,7 @@ OTHER = "".join(f"Clause {at}: the tenant of flat {at * 3} waters the plants on 
 def run(bodies: Iterable[Mapping[str, Any]]) -> Traffic:
     engine = TrafficEngine()
     for row, body in enumerate(bodies, 1):
-        engine.add(body, row)
+        engine.add(Logged(body), row)
     return engine.result("log")
 
 
@@ -69,7 +69,7 @@ def test_a_session_that_the_log_names(named: bool) -> None:
     engine = TrafficEngine()
     for opening, count in (("Hello.", 2), ("Hello, I am back.", 4)):
         for number in range(4):
-            engine.add_logged(Logged(said(number, opening, count), session=f"s{number}" if named else None), 1)
+            engine.add(Logged(said(number, opening, count), session=f"s{number}" if named else None), 1)
     kinds = [loss.kind for loss in engine.result("log").losses]
     assert kinds == (["history_edited"] if named else [])
 

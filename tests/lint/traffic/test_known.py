@@ -7,6 +7,7 @@ import pytest
 from lint.examples import HANDBOOK, chat
 from lint.traffic import known
 from lint.traffic.engine import TrafficEngine
+from lint.traffic.logged import Logged
 from prefix.causes import find_cause
 
 CLOCKS = [f"Now: 2026-03-01T{at // 60:02}:{at % 60:02}:07Z\n{HANDBOOK}" for at in range(300)]
@@ -23,7 +24,7 @@ def test_the_same_answer(systems: list[str], kind: str) -> None:
     engine = TrafficEngine()
     with patch.object(known, "find_cause", wraps=find_cause) as asked:
         for row, system in enumerate(systems):
-            engine.add(chat(system), row)
+            engine.add(Logged(chat(system)), row)
     (loss,) = engine.result("log").losses
     assert loss.kind == kind
     assert asked.call_count < 40
@@ -35,7 +36,7 @@ def test_a_new_cause_behind_a_known_one() -> None:
     for row, system in enumerate(
         [*CLOCKS[:40], *[f"{CLOCKS[39]}{name} {HANDBOOK.upper()}" for name in ("Ada", "Eve")]]
     ):
-        engine.add(chat(system), row)
+        engine.add(Logged(chat(system)), row)
     assert [loss.kind for loss in engine.result("log").losses] == ["clock", "system_text"]
 
 
@@ -43,7 +44,8 @@ def test_values_are_kept_short() -> None:
     """A cause that a log is full of does not keep the documents that it was first seen in."""
     engine = TrafficEngine()
     for at in (0, 2, 4):
-        engine.add(chat(HANDBOOK, *(" ".join(f"{turn}.{k}" for k in range(2000)) for turn in range(at, at + 5))), at)
+        turns = (" ".join(f"{turn}.{k}" for k in range(2000)) for turn in range(at, at + 5))
+        engine.add(Logged(chat(HANDBOOK, *turns)), at)
     (loss,) = engine.result("log").losses
     assert loss.kind == "window_slid"
     assert all(len(value or "") <= known.LONGEST_VALUE for value in loss.values)

@@ -8,6 +8,7 @@ import pytest
 
 from lint.examples import HANDBOOK, QUESTIONS, chat, tool
 from lint.traffic.engine import TrafficEngine
+from lint.traffic.logged import Logged
 from lint.traffic.mend import mend
 from prefix.divergence import view_bytes
 from prefix.realign import common_prefix
@@ -53,7 +54,7 @@ LOGS: dict[str, list[dict[str, Any]]] = {
 def mended(bodies: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     engine = TrafficEngine()
     for row, body in enumerate(bodies):
-        engine.add(body, row)
+        engine.add(Logged(body), row)
     (loss,) = engine.result("log").losses
     change = mend(loss)
     assert not isinstance(change, str)
@@ -81,7 +82,7 @@ def test_what_a_mend_meets() -> None:
     """Bodies of other shapes pass through it unharmed."""
     engine = TrafficEngine()
     for row, body in enumerate(LOGS["clock"]):
-        engine.add(body, row)
+        engine.add(Logged(body), row)
     change = mend(engine.result("log").losses[0])
     assert not isinstance(change, str)
     for body in ({}, {"messages": []}, {"messages": [None]}, {"messages": [{"content": None}]}, {"prompt": ""}):
@@ -92,7 +93,7 @@ def test_hostile_texts_cost_bounded_time() -> None:
     """A text of brackets that begin no JSON is given up on."""
     engine = TrafficEngine()
     for row, body in enumerate(LOGS["json in text"]):
-        engine.add(body, row)
+        engine.add(Logged(body), row)
     change = mend(engine.result("log").losses[0])
     assert not isinstance(change, str)
     for text in ("[" * 300_000, '{"a":' * 100_000):

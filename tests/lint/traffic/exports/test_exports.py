@@ -17,7 +17,7 @@ TOOL = {"type": "function", "name": "f", "parameters": {}}
 BODY = {"model": "m", "messages": MESSAGES}
 AT = 1_772_532_847.5
 ISO = "2026-03-03T10:14:07.500000Z"
-WHOLE = Logged(BODY, AT, 40, 16)
+WHOLE = Logged(BODY, AT, input_tokens=40, cached_tokens=16)
 PARTS = [{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}]
 NOW = {
     "gen_ai.request.model": "m",
@@ -141,7 +141,7 @@ def test_every_shape_is_the_same_request(name: str) -> None:
     """Body, time, input and cached tokens."""
     (found,) = requests_of(CASES[name], parse)
     assert found is not None
-    assert found._replace(body={key: found.body[key] for key in BODY}, entry=None) == WHOLE
+    assert found._replace(body={key: found.body[key] for key in BODY}, answer=None) == WHOLE
 
 
 def test_pages_traces_and_arrays() -> None:
@@ -151,7 +151,7 @@ def test_pages_traces_and_arrays() -> None:
     for value in ([one, other], {"data": [one, other], "meta": {}}, {"id": "t", "observations": [one, other]}):
         found, none = requests_of(value, parse)
         assert found is not None
-        assert (found._replace(entry=None), none) == (WHOLE, None)
+        assert (found._replace(answer=None), none) == (WHOLE, None)
 
 
 def test_a_list_of_messages_is_a_request() -> None:
@@ -207,7 +207,7 @@ def test_unknown_is_not_zero() -> None:
     """What the export does not say is None."""
     (found,) = requests_of({"request": BODY, "timestamp": "yesterday", "usage": {"total_tokens": 3}}, parse)
     assert found is not None
-    assert found._replace(entry=None) == Logged(BODY)
+    assert found == Logged(BODY)
 
 
 def test_worker_and_session() -> None:
@@ -239,7 +239,7 @@ def test_any_value(value: Any) -> None:
     """Whatever calls itself an export is a request, or none; never a crash."""
     for found in requests_of(value, parse_or_not):
         if found is not None:
-            TrafficEngine().add_logged(found, 1)
+            TrafficEngine().add(found, 1)
 
 
 @pytest.mark.parametrize("wrong", [7, "x", [1], {"values": 7}, {"a": []}, None, True, [[]], [{"key": "k"}]])
@@ -271,4 +271,4 @@ def test_what_litellm_itself_logs() -> None:
     assert [message["content"] for message in found.body["messages"]] == ["Be brief", "Hi"]
     assert [tool["function"]["name"] for tool in found.body["tools"]] == ["f"]
     assert (found.body["model"], found.input_tokens, found.cached_tokens) == ("gpt-4o", 10, None)
-    assert found.at is not None
+    assert found.started is not None

@@ -6,7 +6,7 @@ import pytest
 
 from lint.examples import HANDBOOK, QUESTIONS, chat, claude, entry, marked, tool
 from lint.traffic.engine import Traffic, TrafficEngine
-from lint.traffic.reply import reply_in
+from lint.traffic.logged import Logged, logged
 from lint.traffic.seen import block_end, block_keys
 from lint.traffic.watcher import Note
 from lint.traffic.watchers import dead_tools, echoes, scattered
@@ -17,9 +17,8 @@ START = 1_772_532_847
 
 def run(*entries: dict[str, Any]) -> Traffic:
     engine = TrafficEngine()
-    for row, logged in enumerate(entries, 1):
-        body = logged.get("request", logged)
-        engine.add(body, row, reply_in(logged, body))
+    for row, one in enumerate(entries, 1):
+        engine.add(logged(one.get("request", one), one), row)
     return engine.result("log")
 
 
@@ -67,8 +66,8 @@ def test_a_model_has_entries_of_its_own() -> None:
     """What one wrote the other does not read."""
     pair = [claude("Hi", system=marked(LONG), model=model) for model in ("claude-sonnet-4-5", "claude-sonnet-4")]
     starts = (0, 1, 2, 3)
-    logged = [entry(body, started=START + at, ttft_s=0.5) for body, at in zip(pair * 2, starts, strict=True)]
-    assert "fanout" not in notes(*logged)
+    entries = [entry(body, started=START + at, ttft_s=0.5) for body, at in zip(pair * 2, starts, strict=True)]
+    assert "fanout" not in notes(*entries)
 
 
 def test_reads_far_back_are_no_reads() -> None:
@@ -96,7 +95,7 @@ def test_sets_of_tools_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = TrafficEngine()
     engine._watchers = (watcher,)
     for at in range(20):
-        engine.add(chat(HANDBOOK, tools=[tool(f"t{at}")]), at)
+        engine.add(Logged(chat(HANDBOOK, tools=[tool(f"t{at}")])), at)
     assert len(watcher._sets) == 4
 
 
@@ -128,7 +127,7 @@ def test_workers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     engine._watchers = (watcher,)
     for at in range(9):
         body = chat(HANDBOOK)
-        engine.add(body, at, reply_in({"request": body, "worker": f"w{at}"}, body))
+        engine.add(Logged(body, worker=f"w{at}"), at)
     assert len(watcher._bits) == 3
 
 
@@ -144,12 +143,12 @@ def test_a_new_worker_is_no_fault() -> None:
 )
 def test_what_could_have_been_cached(answered: dict[str, Any], kinds: list[str]) -> None:
     """Not by another worker, nor before the earlier request was computed."""
-    logged = []
+    entries = []
     for at, cached in enumerate((0, 480, 0, 480)):
         times = {"started": START + at * 9, **answered}
         times |= {"worker": f"w{at}"} if "worker" in answered else {}
-        logged.append(entry(chat(HANDBOOK * 4, f"{QUESTIONS[at]} ({at})"), cached=cached, **times))
-    assert [kind for kind in notes(*logged) if kind == "evicted"] == kinds
+        entries.append(entry(chat(HANDBOOK * 4, f"{QUESTIONS[at]} ({at})"), cached=cached, **times))
+    assert [kind for kind in notes(*entries) if kind == "evicted"] == kinds
 
 
 def test_a_flip_is_said_once() -> None:
