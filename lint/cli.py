@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from lint.costing import DEFAULT_CAPACITY, DEFAULT_PAGE, Costing, parse_price
+from lint.costing import DEFAULT_CAPACITY, DEFAULT_PAGE
 from lint.linter import STDIN
 from lint.nearest import Nearest, inline
 from lint.registry import rules
@@ -16,12 +16,15 @@ from lint.report import TEXT_FORMATS
 from lint.rule import Rule
 from lint.run import Options, run
 from lint.selection import known
-from lint.settings import FAIL_ON, shown
+from lint.settings import FAIL_ON, LARGEST_PAGE, shown
 from lint.watch import EVERY_S, changes, stamps
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _GIVEN = ("select", "ignore", "extend_select", "fixable", "unfixable", "exclude")
-_SINGLE = ("fail_on", "max_warnings", "baseline", "respect_gitignore")
+_SINGLE = (
+    *("fail_on", "max_warnings", "baseline", "respect_gitignore"),
+    *("price", "prefill_speed", "kv_capacity", "page_size"),
+)
 
 
 def _codes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -92,11 +95,9 @@ def _list(name: str, text: str) -> Callable[[_F], _F]:
 @click.option(
     "--kv-capacity",
     type=click.IntRange(min=1),
-    default=DEFAULT_CAPACITY,
-    show_default=True,
-    help="Tokens of a worker's KV cache, for the replay of logs.",
+    help=f"Tokens of a worker's KV cache, for the replay of logs.  [default: {DEFAULT_CAPACITY}]",
 )
-@click.option("--page-size", type=click.IntRange(1, 4096), default=DEFAULT_PAGE, show_default=True, help="Its pages.")
+@click.option("--page-size", type=click.IntRange(1, LARGEST_PAGE), help=f"Its pages.  [default: {DEFAULT_PAGE}]")
 @click.option("--no-cost", is_flag=True, help="Replay no log: faster, and no figures.")
 @click.option("--watch", is_flag=True, help="Lint again whenever a file changes.")
 def lint(paths: tuple[str, ...], show_settings: bool, configs: tuple[str, ...], watch: bool, **options: Any) -> None:
@@ -131,19 +132,11 @@ def lint(paths: tuple[str, ...], show_settings: bool, configs: tuple[str, ...], 
         click.echo("\n\n".join(shown(nearest(folder)) for folder in folders))
         return
     fix = options.pop("fix") or options["fix_only"]
-    options["costing"] = _costing(options)
     chosen = Options(paths=paths, given=given, config_file=file, fix=fix, **options)
     if watch:
         _watch(chosen)
     else:
         sys.exit(run(chosen))
-
-
-def _costing(options: dict[str, Any]) -> Costing:
-    price, speed, capacity, page, off = (
-        options.pop(name) for name in ("price", "prefill_speed", "kv_capacity", "page_size", "no_cost")
-    )
-    return Costing(capacity, page, parse_price(price) if price else None, speed, replay=not off)
 
 
 def _watch(options: Options) -> None:

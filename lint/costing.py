@@ -84,5 +84,5 @@ def parse_price(text: str) -> tuple[float, float]:
     except ValueError:
         prices = []
     if not 1 <= len(prices) <= 2 or min(prices) < 0 or not all(price < 1e9 for price in prices):
-        raise ConfigError(f"--price is UNCACHED/CACHED, money per million input tokens, as in 2.5/0.25, not {text!r}")
+        raise ConfigError(f"price is UNCACHED/CACHED, money per million input tokens, as in 2.5/0.25, not {text!r}")
     return prices[0], prices[1] if len(prices) == 2 else 0.0

@@ -29,7 +29,6 @@ STDIN: Final = "-"
 NOT_INSPECTED: Final = "PC003"
 _STDIN_NAME: Final = "<stdin>.jsonl"
 _NO_SETTINGS: Final = Settings()
-_AS_USUAL: Final = Costing()
 _CODE: Final = frozenset(".ts .tsx .js .jsx .mjs .go .rb .java .kt .cs .php .rs .swift".split())
 
 
@@ -50,7 +49,8 @@ class Linter:
     """Judges files by the settings for each. chosen: these rules, whatever the settings select. redact: findings hold
     no text of prompts. stdin: the name of a file that "-" stands for, and its content; None is a log, read as it
     comes. hook: the paths were chosen by a program, so named files are excluded like those below folders, and having
-    nothing to look at is no finding. costing: how the losses of logs are replayed and priced."""
+    nothing to look at is no finding. costing: how the losses of
+    logs are replayed and priced, whatever the settings say."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Linter:
         redact: bool = False,
         stdin: tuple[str, BinaryIO] | None = None,
         hook: bool = False,
-        costing: Costing = _AS_USUAL,
+        costing: Costing | None = None,
     ) -> None:
         self._settings_for = settings_for
         self._chosen = chosen
@@ -104,6 +104,9 @@ class Linter:
                     yield finding
         if quiet and (left := quiet.unused(rule.code for rule in chosen)):
             yield from self.judge(left)
+
+    def _costing_of(self, name: str) -> Costing:
+        return self._settings_for(Path(name).parent).costing if self._costing is None else self._costing
 
     def _rules(self, document: Document) -> Collection[Rule]:
         if self._chosen is not None:
@@ -171,7 +174,7 @@ class Linter:
             yield from source.follow(name, file, self._settings_for(Path(name).parent).sites)
         else:
             for document in source.read(name, file):
-                yield source.price(document, file, self._costing) if source.price else document
+                yield source.price(document, file, self._costing_of(name)) if source.price else document
 
 
 def lint_paths(
@@ -180,7 +183,7 @@ def lint_paths(
     settings: Settings = _NO_SETTINGS,
     *,
     redact: bool = False,
-    costing: Costing = _AS_USUAL,
+    costing: Costing | None = None,
 ) -> Report:
     """Lint by these rules and settings. Raises ConfigError for a path that cannot be opened."""
     return Linter(lambda _: settings, chosen, redact=redact, costing=costing).paths(paths)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -51,7 +51,7 @@ class Options:
     diff_base: str | None = None
     noqa: bool = False
     hook: bool = False
-    costing: Costing = field(default_factory=Costing)
+    no_cost: bool = False
 
 
 def run(options: Options) -> int:
@@ -65,9 +65,8 @@ def run(options: Options) -> int:
     fixes = options.fix or options.show_diff
     if options.redact and (options.show_diff or stdin):
         raise ConfigError("--redact hides the text that --diff and the fixes of standard input show")
-    linter = Linter(
-        nearest, redact=options.redact and not fixes, stdin=named, hook=options.hook, costing=options.costing
-    )
+    costing = Costing(replay=False) if options.no_cost else None
+    linter = Linter(nearest, redact=options.redact and not fixes, stdin=named, hook=options.hook, costing=costing)
     report = linter.paths(options.paths)
     if options.noqa:
         from lint.noqa import add_noqa
@@ -83,7 +82,7 @@ def run(options: Options) -> int:
     if options.fix_only:
         return int(failed_by_fix)
     if options.redact and fixes:
-        report = Linter(nearest, redact=True, hook=options.hook, costing=options.costing).paths(options.paths)
+        report = Linter(nearest, redact=True, hook=options.hook, costing=costing).paths(options.paths)
     report = _counting(report, settings, options)
     _put(_text(report, options), options.output, err=stdin is not None)
     return int((failed_by_fix or _fails(report, settings)) and not options.exit_zero)

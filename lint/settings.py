@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from lint.bounded import read_bounded
 from lint.call_sites import Sites, parse_call_sites
+from lint.costing import DEFAULT_CAPACITY, DEFAULT_PAGE, Costing, parse_price
 from lint.rule import SEVERITIES, Severity
 from lint.selection import Selection
 from prefix.errors import ConfigError
@@ -24,6 +25,7 @@ from prefix.errors import ConfigError
 FILES: Final = (("prefixgate.toml", ("lint",)), ("pyproject.toml", ("tool", "prefixgate", "lint")))
 """Where settings are looked for in a folder, and in which table."""
 FAIL_ON: Final = (*reversed(SEVERITIES), "never")
+LARGEST_PAGE: Final = 4096
 _DEEPEST: Final = 16
 _LARGEST: Final = 1 << 20
 
@@ -45,6 +47,16 @@ class Settings(NamedTuple):
     max_warnings: int | None = None
     baseline: str | None = None
     call_sites: tuple[str, ...] = ()
+    price: str | None = None
+    prefill_speed: float | None = None
+    kv_capacity: int = DEFAULT_CAPACITY
+    page_size: int = DEFAULT_PAGE
+
+    @property
+    def costing(self) -> Costing:
+        """How the losses of a log are replayed and priced."""
+        price = None if self.price is None else parse_price(self.price)
+        return Costing(self.kv_capacity, self.page_size, price, self.prefill_speed)
 
     @property
     def selection(self) -> Selection:
@@ -160,6 +172,34 @@ def _text(value: Any) -> str:
     return value
 
 
+def _size(value: Any) -> int:
+    if _count(value) == 0:
+        raise TypeError("a number, 1 or more")
+    return int(value)
+
+
+def _page(value: Any) -> int:
+    if _size(value) > LARGEST_PAGE:
+        raise TypeError(f"a number of tokens, {LARGEST_PAGE:,} at most")
+    return int(value)
+
+
+def _speed(value: Any) -> float:
+    if type(value) not in (int, float) or not 0 < value < float("inf"):
+        raise TypeError("a number of tokens a second, more than 0")
+    return float(value)
+
+
+def _price(value: Any) -> str:
+    """As text, so that it can be shown as it was written."""
+    text = str(value) if type(value) in (int, float) else _text(value)
+    try:
+        parse_price(text)
+    except ConfigError:
+        raise TypeError('UNCACHED/CACHED, money per million input tokens, as in "2.5/0.25"') from None
+    return text
+
+
 def _severity(value: Any) -> str:
     if value not in FAIL_ON:
         raise TypeError(f"one of {', '.join(FAIL_ON)}")
@@ -174,6 +214,10 @@ _KEYS: Final[dict[str, Callable[[Any], Any]]] = {
     "max-warnings": _count,
     "baseline": _text,
     "call-sites": _sites,
+    "price": _price,
+    "prefill-speed": _speed,
+    "kv-capacity": _size,
+    "page-size": _page,
 }
 
 

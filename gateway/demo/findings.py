@@ -36,7 +36,8 @@ def print_findings(console: Console, report: Report) -> None:
     """What is wrong, what it costs, what to do; the text of no prompt."""
     console.print("[bold]prefixgate lint[/]: what it finds in these requests")
     styles = {"error": "bold red", "warning": "bold yellow"}
-    shown = [finding for finding in report.findings if finding.severity in _SHOWN]
+    listed = [finding for finding in report.findings if finding.severity in _SHOWN]
+    shown = sorted(listed, key=lambda finding: _SHOWN.index(finding.severity))
     for finding in shown:
         head = f"[{styles[finding.severity]}]{finding.severity}[/] {finding.code} {finding.name}"
         console.print(head, highlight=False)

@@ -12,6 +12,7 @@ from prefix.tokens import BYTES_PER_TOKEN
 
 OFTEN: Final = 0.25
 """Of a template's requests."""
+_MORE: Final = 1.5
 
 
 def losses(
@@ -35,7 +36,7 @@ def losses(
 def notes(kind: str, severity: Severity, *, needs: tuple[str, ...] = ()) -> Check[Traffic]:
     """The check for notes of a kind (lint.traffic.watcher).
 
-    severity: of a costly one, or one of unknown cost. needs: what the log must tell (lint.traffic.reply.told).
+    severity: of a costly one, or one of unknown cost. needs: what the log must tell (lint.traffic.logged.told).
     """
 
     def find(document: Traffic) -> Iterator[Sighting]:
@@ -53,7 +54,7 @@ def _sighting(loss: Loss, severity: Severity) -> Sighting:
     return Sighting(
         message=(
             f"{_title(loss.kind)} in {loss.pointer}{place}: {loss.occurrences:,} of {loss.requests:,} requests part"
-            f" here, about {tokens:,} tokens recoverable ({loss.share:.0%} of their input)"
+            f" here, about {tokens:,} tokens recoverable ({_shares(loss)})"
         ),
         values=loss.values,
         severity=severity,
@@ -67,6 +68,14 @@ def _sighting(loss: Loss, severity: Severity) -> Sighting:
         cost=loss.cost,
         related=() if loss.made_at is None else (loss.made_at,),
     )
+
+
+def _shares(loss: Loss) -> str:
+    """By comparison with the nearest earlier prompt; and when mended prompts find far more than that one in the
+    cache, by the replay too."""
+    replayed = loss.cost.share if loss.cost is not None else None
+    more = "" if replayed is None or replayed < _MORE * loss.share else f", {replayed:.0%} when replayed"
+    return f"{loss.share:.0%} of their input{more}"
 
 
 def _severity(loss: Loss, severity: Severity, often: Severity | None) -> Severity:

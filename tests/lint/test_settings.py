@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from gateway.cli import cli
+from lint.costing import Costing
 from lint.examples import HANDBOOK, asked
 from lint.nearest import Nearest
 from lint.settings import Settings
@@ -76,6 +77,11 @@ def test_settings(
         ("respect-gitignore = 1", "respect-gitignore must be true or false"),
         ("max-warnings = -1", "max-warnings must be a number"),
         ("baseline = 1", "baseline must be a string"),
+        ('price = "cheap"', "price must be UNCACHED/CACHED"),
+        ("price = true", "price must be a string"),
+        ("prefill-speed = 0", "prefill-speed must be a number of tokens a second"),
+        ("kv-capacity = 0", "kv-capacity must be a number, 1 or more"),
+        ("page-size = 5000", "page-size must be a number of tokens, 4,096 at most"),
         ("extend = 1", "extend must be the path"),
         ("extend = 'pyproject.toml'", "not of one in a circle"),
         ("extend = 'missing.toml'", "missing.toml"),
@@ -113,6 +119,23 @@ def test_each_file_by_its_own_settings(tmp_path: Path, monkeypatch: pytest.Monke
     assert lint(tmp_path, monkeypatch) == (1, 1)
     file = str(tmp_path / "old" / "prefixgate.toml")
     assert lint(tmp_path, monkeypatch, "--config", file, "--ignore=PC4") == (1, 2)
+
+
+def test_what_losses_are_worth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project's prices and caches hold for its logs, those of the command line before them."""
+    text = 'price = "3/0.3"\nprefill-speed = 9000\nkv-capacity = 5000\npage-size = 32'
+    project(tmp_path, text)
+    assert Nearest({})(tmp_path / "logs").costing == Costing(5000, 32, (3.0, 0.3), 9000.0)
+    assert Nearest({"price": 2})(tmp_path).costing.price == (2.0, 0.0)
+    assert Settings().costing == Costing()
+    monkeypatch.chdir(tmp_path)
+    outputs = [
+        CliRunner().invoke(cli, ["lint", "logs", *options]).output
+        for options in ((), ("--kv-capacity", "7000"), ("--isolated",))
+    ]
+    assert ["in money" in output for output in outputs] == [True, True, False]
+    assert ["5,000 tokens of KV cache each in pages of 32" in output for output in outputs] == [True, False, False]
+    assert "7,000 tokens of KV cache each in pages of 32" in outputs[1]
 
 
 @pytest.mark.parametrize(

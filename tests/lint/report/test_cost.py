@@ -60,4 +60,4 @@ def test_what_was_not_replayed() -> None:
 def test_a_wrong_price(tmp_path: Path) -> None:
     """Is a usage error in words."""
     result = CliRunner().invoke(lint, [str(tmp_path), "--price", "cheap"])
-    assert "--price is UNCACHED/CACHED" in str(result.exception)
+    assert "price must be UNCACHED/CACHED" in str(result.exception)

@@ -195,5 +195,5 @@ def test_prices(text: str, price: tuple[float, float]) -> None:
 @pytest.mark.parametrize("text", ["", "a", "1/2/3", "-1", "nan", "1/"])
 def test_what_is_no_price(text: str) -> None:
     """Says what one looks like."""
-    with pytest.raises(ConfigError, match="--price"):
+    with pytest.raises(ConfigError, match="price is"):
         parse_price(text)
