@@ -50,8 +50,10 @@ ODD_BODIES = {
     "twice": (CHAT, b'{"x":1,"model":"m","x":2,"messages":[{"role":"user","content":"x"}]}'),
     "tools not strict": (
         CHAT,
-        b'{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":'
-        b'{"name":"f","description":"\\ud800","parameters":{"maximum":Infinity}}}]}',
+        (
+            b'{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":'
+            b'{"name":"f","description":"\\ud800","parameters":{"maximum":Infinity}}}]}'
+        ),
     ),
     "not strict": (CHAT, b'{"model":"m","messages":[{"role":"user","content":"\\ud800"}],"temperature":NaN}'),
     "token ids": (COMPLETIONS, b'{"model": "m", "prompt": [1, 2, 3], "stream": false, "stream_options": {"x": 1}}'),
