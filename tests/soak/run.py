@@ -60,7 +60,7 @@ async def soak(
     again: a short run cannot fill tables that hold tens of thousands of prompts."""
     async with soaked(ENGINES) as gateway:
         traffic = requests(seed) if distinct is None else cycle(list(islice(requests(seed), distinct)))
-        at_rest = await _descriptors_at_rest(gateway)
+        at_rest = max(await _descriptors_at_rest(gateway))
         warm = Tally()
         await send_at_rate(
             gateway.url, filling(seed), per_second=_FILL_RATE, seconds=_FILL_S, seed=seed, tally=Tally()
@@ -88,7 +88,7 @@ async def soak(
             memory_early=memory[0],
             memory_end=end,
             slots_left=slots,
-            descriptors=(at_rest, await _descriptors_at_rest(gateway)),
+            descriptors=(at_rest, min(await _descriptors_at_rest(gateway))),
             tally=tally,
         )
 
@@ -116,7 +116,11 @@ async def _slots_left(gateway: Soaked) -> int:
     return slots
 
 
-async def _descriptors_at_rest(gateway: Soaked) -> int:
-    """Open descriptors after the pools' idle connections have been swept."""
+async def _descriptors_at_rest(gateway: Soaked) -> list[int]:
+    """Open descriptors once the pools' idle connections have been swept; looks at the engines come and go in them."""
     await asyncio.sleep(_SETTLE_S / 2)
-    return gateway.descriptors()
+    seen = []
+    for _ in range(20):
+        seen.append(gateway.descriptors())
+        await asyncio.sleep(_SETTLE_S / 40)
+    return seen
