@@ -91,7 +91,7 @@ def origin(call: Call, name: str, kind: str) -> Value | None:
 
 def made_by(call: Call, argument: str) -> Value:
     """What a function without parameters returns that was given as this argument; of anything else, the argument."""
-    node = next(keyword.value for keyword in call.node.keywords if keyword.arg == argument)
+    node = next((keyword.value for keyword in call.node.keywords if keyword.arg == argument), None)
     if isinstance(node, ast.Lambda):
         return call.scope.run.evaluate(node.body, call.scope)
     if isinstance(node, ast.Name | ast.Attribute):

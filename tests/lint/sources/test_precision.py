@@ -176,3 +176,10 @@ def test_pictures_of_a_conversation() -> None:
     for front, found in (("{'role': 'user', 'content': q}, ", False), ("*q, ", False), ("", True)):
         call = f"client.chat.completions.create(model='m', messages=[{front}{turn}])"
         assert ("image" in dict(flows(f"def ask(client, q):\n    {call}\n"))) == found
+
+
+def test_a_template_filled_from_a_mapping() -> None:
+    """What a mapping of known keys puts into a template is followed as keywords are."""
+    template = "ChatPromptTemplate.from_messages([('system', '{at} ' + POLICY), ('human', '{q}')])"
+    for given, expected in (("time.time()", [("clock", "system")]), ("'noon'", [])):
+        assert flows(f"def ask():\n    return {template}.partial(**{{'at': {given}}})\n") == expected
