@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 from dataclasses import replace
 
 from lint.sources.python import formats
 from lint.sources.python.origins import narrow
 from lint.sources.python.scope import Scope, place
 from lint.sources.python.values import (
+    EMPTY,
     ENVIRONMENT,
     ORDER,
     UNKNOWN,
@@ -63,6 +65,10 @@ def member(value: Value, key: str, node: ast.expr) -> Value:
         return value
     if key == "page_content":
         return Text((part_at("docs", node),))
+    item = item_of(value)
+    if item is not None:
+        kept = tuple(mark for mark in marks_of(value) if mark.kind not in NO_MEMBER)
+        return concat(Text(kept), member(item, key, node)) if kept else member(item, key, node)
     found = param(value)
     if found is not None:
         row, column = place(node)
@@ -71,10 +77,44 @@ def member(value: Value, key: str, node: ast.expr) -> Value:
     return retag(Text(kept) if kept else UNKNOWN, narrow(key, None))
 
 
+def item_of(value: Value) -> Map | None:
+    """The object that any item of a list, or value of a mapping, is, field by field; None when they are others."""
+    if isinstance(value, Seq):
+        items = value.items
+    elif isinstance(value, Map) and not value.made:
+        items = tuple(inner for _, inner in value.entries)
+    else:
+        return None
+    objects = [item for item in items if isinstance(item, Map) and is_object(item)]
+    if not objects or any(volatile(item) for item in items if not is_object(item)):
+        return None
+    return functools.reduce(_either, objects)
+
+
+def is_object(value: Value) -> bool:
+    """Whether this is an object that is no message: its fields are read one by one."""
+    return isinstance(value, Map) and value.made and value.get("role") is None
+
+
+def _either(first: Map, second: Map) -> Map:
+    keys = dict.fromkeys(key for key, _ in (*first.entries, *second.entries))
+    sides = {key: (first.get(key) or EMPTY, second.get(key) or EMPTY) for key in keys}
+    return Map(tuple((key, a if a == b else concat(a, b)) for key, (a, b) in sides.items()), made=True)
+
+
+def marks_of(value: Value) -> tuple[Part, ...]:
+    """What changes a list as a whole."""
+    return value.marks if isinstance(value, Seq) else ()
+
+
 def element_of(value: Value) -> Value:
     """What a loop variable over this value stands for."""
     if isinstance(value, Seq):
-        marks = Text(tuple(mark for mark in value.marks if mark.kind == "sampled"))
+        item = item_of(value)
+        drawn = tuple(mark for mark in value.marks if mark.kind == "sampled")
+        if item is not None:
+            return Text(drawn) if drawn else item
+        marks = Text(drawn)
         return value.items[0] if len(value.items) == 1 and not marks.parts else concat(marks, *value.items)
     found = param(value)
     if found is not None:

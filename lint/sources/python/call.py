@@ -6,7 +6,9 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lint.sources import names
 from lint.sources.python import formats
+from lint.sources.python.module import chain
 from lint.sources.python.origins import narrow, of_call
 from lint.sources.python.scope import Scope, place
 from lint.sources.python.values import (
@@ -27,6 +29,8 @@ from lint.sources.python.values import (
 
 _STAYS = frozenset({"window", "edited", "unordered", "shuffled"})
 """What hits a list and not what a call makes of it."""
+_LOOKS_UP = frozenset("get load fetch find lookup".split())
+"""First words of functions to which an id is a key, and no part of what they return."""
 _RANDOM = frozenset({"random", "sampled", "shuffled"})
 
 
@@ -57,8 +61,16 @@ class Call:
 
 def carried(call: Call) -> tuple[Part, ...]:
     """What changes in any argument, as far as a result may carry it."""
-    texts = [value for value in call.everything if not (isinstance(value, Map) and value.made)]
-    return tuple(part for value in texts for part in volatile(value) if part.kind not in _STAYS)
+    found = names.words(chain(call.node.func).rpartition(".")[2])
+    lost = {*_STAYS, "id"} if found and found[0] in _LOOKS_UP else _STAYS
+    return tuple(part for value in call.everything for part in volatile(told(value)) if part.kind not in lost)
+
+
+def told(value: Value) -> Value:
+    """A value less the objects in it, of which nobody knows which fields are read."""
+    if isinstance(value, Map) and value.made:
+        return EMPTY
+    return Seq(tuple(map(told, value.items)), value.marks) if isinstance(value, Seq) else value
 
 
 def origin(call: Call, name: str, kind: str) -> Value | None:
@@ -79,7 +91,7 @@ def origin(call: Call, name: str, kind: str) -> Value | None:
 
 def made_by(call: Call, argument: str) -> Value:
     """What a function without parameters returns that was given as this argument; of anything else, the argument."""
-    node = next(keyword.value for keyword in call.node.keywords if keyword.arg == argument)
+    node = next((keyword.value for keyword in call.node.keywords if keyword.arg == argument), None)
     if isinstance(node, ast.Lambda):
         return call.scope.run.evaluate(node.body, call.scope)
     if isinstance(node, ast.Name | ast.Attribute):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 
 from lint.sources.python import formats, guesses, handing, sites
-from lint.sources.python.binding import INSTANCE, instance, written
+from lint.sources.python.binding import INSTANCE, element_of, instance, item_of, marks_of, written
 from lint.sources.python.call import Call, carried, made_by, origin
 from lint.sources.python.methods import method_of
 from lint.sources.python.module import Function, chain
@@ -16,6 +16,7 @@ from lint.sources.python.values import (
     DYNAMIC,
     EMPTY,
     FILE,
+    NOT_GIVEN,
     ORDER,
     UNKNOWN,
     Map,
@@ -39,7 +40,9 @@ _GENERATORS = frozenset({"random.Random", "numpy.random.default_rng", "random.Sy
 _SAME = frozenset(
     "list tuple iter reversed enumerate str next deepcopy copy dedent cast escape repr format int round".split()
 )
-_MEASURES = frozenset("len sum min max any all bool hash id isinstance issubclass hasattr type".split())
+_MEASURES = frozenset(
+    "len sum min max any all bool hash id isinstance issubclass hasattr type numpy.unique numpy.argmax".split()
+)
 _PASSES = frozenset("map filter zip chain islice from_iterable fromkeys".split())
 _LOADS = frozenset({"open", "json.load", "yaml.safe_load", "json.loads", "yaml.load", "tomllib.load"})
 
@@ -100,8 +103,15 @@ def _known_name(call: Call) -> Value | None:
     if name in _MEASURES:
         return UNKNOWN
     if name in _GENERATORS:
-        return UNKNOWN if call.everything else Text((Part(DYNAMIC, label="generator"),))
+        return Text((Part(DYNAMIC, label="generator"),)) if _is_unseeded(call) else UNKNOWN
     return _collection(call, name)
+
+
+def _is_unseeded(call: Call) -> bool:
+    """Whether a generator gets no seed, or one that is None unless someone gives it."""
+    nodes = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+    plain = all(isinstance(node, ast.Name | ast.Attribute | ast.Constant) for node in nodes)
+    return plain and all(part.label == NOT_GIVEN for value in call.everything for part in parts_of(value))
 
 
 def _collection(call: Call, name: str) -> Value | None:
@@ -116,16 +126,29 @@ def _collection(call: Call, name: str) -> Value | None:
     if last == "trim_messages":
         return marked(Seq(items_of(call.first())), call.part("window"))
     if last in _PASSES and call.positional:
-        return _passed(call)
+        return _passed(call, last)
+    if last == "enumerate" and item_of(call.first()):
+        return _side_by_side(call, UNKNOWN, *call.positional[:1])
     if last in _SAME and call.positional:
         held = call.positional[-1] if last == "cast" else call.first()
         return written(held, call.node) if last in ("str", "repr", "format") else held
     return None
 
 
-def _passed(call: Call) -> Value:
+def _side_by_side(call: Call, *columns: Value) -> Value:
+    """Pairs of the items of lists of objects."""
+    row = Seq(tuple(element_of(column) for column in columns))
+    return Seq((row,), tuple(mark for column in call.positional for mark in marks_of(column)))
+
+
+def _passed(call: Call, last: str) -> Value:
     """What goes through the items of lists: their order stays."""
     marks = tuple(mark for value in call.everything for mark in parts_of(value) if mark.kind in ORDER)
+    objects = [item for item in map(item_of, call.positional) if item is not None]
+    if objects and last == "zip":
+        return _side_by_side(call, *call.positional)
+    if objects and last != "map":
+        return Seq(tuple(objects), marks)
     return Seq((Spread(concat(*(without(value, ORDER) for value in call.everything))),), marks)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from lint.sources.python import formats, guesses
-from lint.sources.python.binding import bind, element_of, part_at
+from lint.sources.python.binding import bind, element_of, is_object, marks_of, part_at
 from lint.sources.python.scope import Scope
 from lint.sources.python.shapes import rewrites
 from lint.sources.python.values import (
@@ -76,7 +76,8 @@ def _bind_generators(generators: list[ast.comprehension], scope: Scope) -> Scope
 
 
 def dict_comprehension(node: ast.DictComp, scope: Scope) -> Value:
-    """`{k: v for …}`, as the text of its keys and values."""
+    """`{k: v for …}`, as the text of its keys and values; of objects, as a list of them."""
     inner = _bind_generators(node.generators, scope)
     walked = inner.env.pop("<walked>", EMPTY)
-    return concat(Text(volatile(walked)), scope.run.evaluate(node.key, inner), scope.run.evaluate(node.value, inner))
+    key, value = scope.run.evaluate(node.key, inner), scope.run.evaluate(node.value, inner)
+    return Seq((value,), marks_of(walked)) if is_object(value) else concat(Text(volatile(walked)), key, value)

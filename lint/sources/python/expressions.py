@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lint.sources.python import calls, displays, formats
-from lint.sources.python.binding import bind, dotted, instance, member, part_at, written
+from lint.sources.python.binding import bind, dotted, instance, item_of, marks_of, member, part_at, written
 from lint.sources.python.origins import PER_PROCESS, narrow
 from lint.sources.python.scope import Scope, place
 from lint.sources.python.shapes import cuts_front, is_set
@@ -96,6 +96,9 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Value:
         if 0 <= node.slice.value < len(value.items) and not any(isinstance(item, Spread) for item in value.items):
             return value.items[node.slice.value]
         return UNKNOWN
+    item = item_of(value)
+    if item is not None:
+        return Text(marks_of(value)) if marks_of(value) else item
     found = param(value)
     return member(value, "[]", node) if found else Text(volatile(value)) if volatile(value) else UNKNOWN
 

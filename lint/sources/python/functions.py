@@ -10,8 +10,23 @@ from lint.sources.python.expressions import evaluate
 from lint.sources.python.formats import known
 from lint.sources.python.module import Function
 from lint.sources.python.scope import MAX_DEPTH, SELF, Run, Scope, place
-from lint.sources.python.values import DYNAMIC, PARAM, UNKNOWN, Map, Part, Seq, Text, Value, join, parts_of, retag
+from lint.sources.python.values import (
+    DYNAMIC,
+    EMPTY,
+    NOT_GIVEN,
+    PARAM,
+    UNKNOWN,
+    Map,
+    Part,
+    Seq,
+    Text,
+    Value,
+    join,
+    parts_of,
+    retag,
+)
 
+_ABSENT = Text((Part(DYNAMIC, NOT_GIVEN),))
 _CONFIGURED = {"state": DYNAMIC}
 """A folder that an object was made in is its own for good."""
 
@@ -58,6 +73,7 @@ def fields_of(run: Run, owner: str) -> Mapping[str, Value]:
     if constructor is not None:
         names = _parameters(constructor)
         scope = Scope(run, owner=owner, active=(id(constructor),), env=dict.fromkeys(names, UNKNOWN))
+        scope.env.update({name: _ABSENT for name, value in _defaults(constructor, scope).items() if value == EMPTY})
         run.execute(constructor.body, scope)
         me = f"{names[0]}." if names else "self."
         fields.update({key.removeprefix(me): value for key, value in scope.env.items() if key.startswith(me)})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lint.sources.python import formats, sites
 from lint.sources.python.call import Call, made_by
 from lint.sources.python.module import chain
@@ -72,6 +74,9 @@ def _template(call: Call) -> Value | None:
         return None
     row, column = place(call.node)
     first = call.first()
+    role = sites.template_role(call.node)
+    if role:
+        return _turn(call, role, formats.prompt_template(first, row, column))
     if not isinstance(first, Seq):
         return _written(call, "prompt", formats.prompt_template(first, row, column))
     messages = [sites.as_message(item) for item in first.items]
@@ -82,17 +87,31 @@ def _template(call: Call) -> Value | None:
                 ("content", formats.prompt_template(m.get("content") or EMPTY, row, column)),
             )
         )
-        if isinstance(m, Map)
+        if isinstance(m, Map) and not m.made
         else m
         for m in messages
     )
+    _retract(call, [m.get("content") for m in messages if isinstance(m, Map) and m.made])
     return _written(call, "messages", Seq(held, first.marks))
+
+
+def _turn(call: Call, role: str, content: Value) -> Map:
+    """A template of one message; where it stands, the template that it is put into says."""
+    if role == "system":
+        _hit(call, {"system": content})
+    return Map((("role", literal(role)), ("content", content)), made=True)
 
 
 def _written(call: Call, kind: str, prompt: Value) -> Map:
     """A template that was handed over, as an object that may be filled in later."""
     _hit(call, {kind: prompt})
     return Map(((f"{_TEMPLATE}{kind}", prompt),), made=True)
+
+
+def _retract(call: Call, prompts: Sequence[Value | None]) -> None:
+    """Forget prompts that are part of what is handed over now."""
+    hits = call.scope.run.hits
+    hits[:] = [hit for hit in hits if not any(given in prompts for given in hit.arguments.values())]
 
 
 def filled(call: Call, method: str, template: Value) -> Value | None:
@@ -105,6 +124,5 @@ def filled(call: Call, method: str, template: Value) -> Value | None:
         **(dict(first.entries) if isinstance(first, Map) else {}),
         **{name: made_by(call, name) for name in call.named},
     }
-    run = call.scope.run
-    run.hits[:] = [hit for hit in run.hits if held[1] not in hit.arguments.values()]
+    _retract(call, [held[1]])
     return _written(call, held[0].removeprefix(_TEMPLATE), formats.holes(held[1], given))

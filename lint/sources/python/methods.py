@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from lint.sources.python import formats
-from lint.sources.python.binding import written
-from lint.sources.python.call import Call, carried, origin
+from lint.sources.python.binding import item_of, marks_of, written
+from lint.sources.python.call import Call, carried, origin, told
 from lint.sources.python.module import chain
 from lint.sources.python.origins import RETRIEVES, narrow, of_call
 from lint.sources.python.values import (
@@ -29,6 +29,7 @@ _KEEPS = frozenset(
     """strip lstrip rstrip lower upper title capitalize encode decode copy items values dedent expandtabs splitlines
     split isoformat astimezone total_seconds timestamp timetuple hex""".split()
 )
+_OF_ITEMS = frozenset("pop popleft values items get".split())
 _READS = frozenset({"read", "read_text", "getvalue"})
 
 
@@ -47,6 +48,9 @@ def method_of(call: Call, method: str, receiver: Value) -> Value | None:
         return formats.swap(receiver, formats.known(call.first()), call.positional[1])
     if method in ("partition", "split") and formats.known(call.first()) == "?":
         return without(receiver, frozenset({"signed"}))
+    item = item_of(receiver)
+    if item is not None and method in _OF_ITEMS:
+        return _of_items(method, item, receiver)
     if method in ("strftime", "isoformat", "date") or (method in _KEEPS and not _is_generator(receiver)):
         return retag(_carrier(receiver), narrow(method, formats.known(call.first()) if call.positional else None))
     if _is_generator(receiver):
@@ -57,6 +61,13 @@ def method_of(call: Call, method: str, receiver: Value) -> Value | None:
     if method in _READS and any(part.open for part in parts_of(receiver)):
         return receiver
     return _method_source(call, method, receiver)
+
+
+def _of_items(method: str, item: Map, receiver: Value) -> Value:
+    """What a list, or mapping, of objects gives out."""
+    if method in ("values", "items"):
+        return Seq((Seq((UNKNOWN, item)) if method == "items" else item,), marks_of(receiver))
+    return item
 
 
 def _fields(call: Call) -> dict[str, Value]:
@@ -81,7 +92,7 @@ def _method_source(call: Call, method: str, receiver: Value) -> Value | None:
         return FILE
     if isinstance(receiver, Map):
         return None
-    own = volatile(receiver)
+    own = volatile(told(receiver))
     return Text((*own, *carried(call))) if own else None
 
 

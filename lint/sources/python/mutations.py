@@ -8,7 +8,7 @@ from collections.abc import Callable
 from lint.sources.python import formats
 from lint.sources.python.expressions import add, evaluate
 from lint.sources.python.scope import Scope, place
-from lint.sources.python.shapes import cuts_front, from_end, is_envelope, shrinks
+from lint.sources.python.shapes import anywhere, cuts_front, from_end, is_envelope, shrinks
 from lint.sources.python.values import ORDER, Map, Part, Seq, Value, items_of, literal, marked, parts_of, without
 
 
@@ -196,7 +196,7 @@ def delete(node: ast.Delete, scope: Scope) -> None:
         if isinstance(target, ast.Subscript) and key_of(target.value) in scope.env:
             if isinstance(target.slice, ast.UnaryOp) or formats.constant_text(target.slice) is not None:
                 continue
-            if isinstance(target.slice, ast.Slice) and cuts_front(target.slice):
+            if isinstance(target.slice, ast.Slice) and (cuts_front(target.slice) or anywhere(target.slice)):
                 continue
             name = key_of(target.value)
             held = scope.env[name]

@@ -2,6 +2,7 @@
 
 The model, the answer's form, the tool choice, a cache key of one request alone, and settings with which engines
 compute a prompt again (vLLM and SGLang skip what is cached when log probabilities of the prompt are asked for).
+A wrapper's schema is its callers', also in an envelope: one task has one, and only they know the task.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Final
 from lint.sources.flow import Flow
 from lint.sources.python import formats
 from lint.sources.python.scope import Hit
-from lint.sources.python.values import EMPTY, PARAM, Map, Seq, Value, parts_of, volatile
+from lint.sources.python.values import EMPTY, PARAM, STATIC, Map, Part, Seq, Value, param, parts_of, volatile
 
+_PROMPT: Final = ("system", "instructions", "messages", "input", "prompt")
 _KEYS: Final = ("prompt_cache_key", "cache_salt")
 _OFF: Final = frozenset({"", "0", "False", "false"})
 _ONCE: Final = frozenset({"id", "clock", "random"})
@@ -24,7 +26,9 @@ def scope_flows(hit: Hit) -> list[Flow]:
     found: list[Flow] = []
     for key, kind in (("model", "model"), ("response_format", "format"), ("tool_choice", "choice")):
         value = hit.arguments.get(key)
-        if value is not None and key in hit.places and _varies(value, key) and not _forced(hit, key):
+        if value is None or key not in hit.places or _forced(hit, key):
+            continue
+        if _drawn(value) or (_given(value, key) and not (key == "response_format" and _is_wrapper(hit))):
             row, column = hit.places[key]
             found.append(Flow(kind, key, row, column, hit.name, hit.row, "scope", 0, True))
     return [*found, *_cached(hit)]
@@ -37,15 +41,34 @@ def _forced(hit: Hit, key: str) -> bool:
     return key == "tool_choice" and len(items) == 1 and isinstance(items[0], Map)
 
 
-def _varies(value: Value, key: str) -> bool:
-    parts = parts_of(value)
-    if any(part.kind == "environment" or part.kind in ("sampled", "random") for part in parts):
+def _is_wrapper(hit: Hit) -> bool:
+    """Whether the caller says all: the whole conversation, or the model and every word of the prompt."""
+    prompt = [hit.arguments[key] for key in _PROMPT if key in hit.arguments]
+    if any(param(value) for value in prompt):
         return True
+    model = hit.arguments.get("model")
+    spoken = (part for value in prompt for part in _spoken(value))
+    return model is not None and param(model) is not None and all(part.kind != STATIC for part in spoken)
+
+
+def _spoken(value: Value) -> Iterator[Part]:
+    """What a prompt says, without the roles of its messages."""
+    for item in value.items if isinstance(value, Seq) else (value,):
+        yield from parts_of((item.get("content") or EMPTY) if isinstance(item, Map) else item)
+
+
+def _drawn(value: Value) -> bool:
+    """Whether it is drawn, or read from the environment."""
+    return any(part.kind in ("environment", "sampled", "random") for part in parts_of(value))
+
+
+def _given(value: Value, key: str) -> bool:
+    """Whether an argument that the caller gave has another name here, or stands inside something."""
     structured = key != "response_format" or (isinstance(value, Map) and not value.made)
     return (
         key != "model"
         and structured
-        and any(part.kind == PARAM and "." not in part.label and part.label != key for part in parts)
+        and any(part.kind == PARAM and "." not in part.label and part.label != key for part in parts_of(value))
     )
 
 

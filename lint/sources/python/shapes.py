@@ -21,6 +21,11 @@ def cuts_front(bounds: ast.Slice) -> bool:
     )
 
 
+def anywhere(bounds: ast.Slice) -> bool:
+    """Whether a slice begins at a place that only the run knows: a turn taken back, as likely as old ones cut."""
+    return isinstance(bounds.lower, ast.Name | ast.Attribute)
+
+
 _SHRINKS = re.compile(r"compact|truncat|summar|short|prun|trim|clear|elide|redact|evict|strip_old", re.IGNORECASE)
 _ENVELOPE = frozenset({"role", "cache_control", "name", "id", "type"})
 
@@ -42,10 +47,16 @@ def by_age(node: ast.For | ast.AsyncFor) -> bool:
 def fills_gaps(node: ast.For | ast.AsyncFor) -> bool:
     """Whether a loop only looks for messages without text, to give them one."""
     tests = [inner.test for statement in node.body for inner in ast.walk(statement) if isinstance(inner, ast.If)]
-    return bool(tests) and all(
-        isinstance(test, ast.Compare)
-        and any(isinstance(n, ast.Constant) and n.value in ("", None) for n in test.comparators)
-        for test in tests
+    return bool(tests) and all(map(_is_gap, tests))
+
+
+def _is_gap(test: ast.expr) -> bool:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(map(_is_gap, test.values))
+    return isinstance(test, ast.Compare) and any(
+        isinstance(n, ast.Constant) and n.value in ("", None)
+        for op, n in zip(test.ops, test.comparators, strict=True)
+        if isinstance(op, ast.Eq | ast.Is)
     )
 
 

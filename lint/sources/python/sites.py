@@ -40,6 +40,11 @@ _ROLES: Final = {
     "ToolMessage": "tool",
     "ChatMessage": "",
 }
+_TEMPLATES: Final = {
+    "SystemMessagePromptTemplate": "system",
+    "HumanMessagePromptTemplate": "user",
+    "AIMessagePromptTemplate": "assistant",
+}
 _RUN = frozenset("invoke ainvoke stream astream batch abatch chat achat stream_chat".split())
 _POST = frozenset({"post", "request"})
 _URL = re.compile(r"/(?:chat/completions|completions|responses|messages|generate)\b")
@@ -80,6 +85,12 @@ def message_role(node: ast.Call, scope: Scope) -> str | None:
     if resolved.startswith("sglang."):
         return {"system": "system", "user": "user", "assistant": "assistant"}.get(resolved.removeprefix("sglang."))
     return _ROLES.get(resolved.rpartition(".")[2]) if "." in resolved else None
+
+
+def template_role(node: ast.Call) -> str:
+    """The role of the message whose template this call makes, or ""."""
+    owner = chain(node.func).rpartition(".")[0].rpartition(".")[2]
+    return _TEMPLATES.get(owner, "")
 
 
 def looks_like_messages(value: Value) -> bool:

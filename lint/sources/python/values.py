@@ -70,6 +70,8 @@ class Map:
 
 Value = Text | Spread | Seq | Map
 EMPTY = Text()
+NOT_GIVEN = "None"
+"""The label of an argument of a constructor that is None unless it is given."""
 UNKNOWN = Text((Part(DYNAMIC),))
 FILE = Text((Part(STATIC, open=True),))
 

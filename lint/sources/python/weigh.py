@@ -1,7 +1,8 @@
 """Weighs what a call site was given: where in the prompt a part stands, and what static text stands behind it.
 
 A prompt is tools, system text, then messages. The same clock that costs everything at the top costs nothing in the
-last user turn, because nothing that could have been cached stands behind it.
+last user turn, because nothing that could have been cached stands behind it; nor does a question ahead of static text
+behind a conversation: no two requests share what is behind that.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def flows(hits: list[Hit]) -> list[Flow]:
 @dataclass(frozen=True, slots=True)
 class _Stand:
     """Where a part stands. tokens, unknown: of static text behind it that it could cost; history: the conversation
-    stands behind it; first: nothing that varies stands before it in the same text."""
+    stands behind it; first: nothing that varies stands before it in the same text; late: a conversation stands before
+    it."""
 
     part: Part
     where: str
@@ -54,6 +56,7 @@ class _Stand:
     unknown: bool
     history: bool
     first: bool
+    late: bool
 
 
 def _prompt(hit: Hit) -> Iterator[Flow]:
@@ -69,17 +72,27 @@ def _prompt(hit: Hit) -> Iterator[Flow]:
 
 def _stands(sections: list[_Section]) -> Iterator[_Stand]:
     chars, unknown, history = 0, False, False
-    for section in reversed(sections):
+    talk = next((at for at, section in enumerate(sections) if _is_talk(section)), len(sections))
+    for index in range(len(sections) - 1, -1, -1):
+        section = sections[index]
         alone = section.where == "last"
         own, open_ = (0, False) if alone else (chars, unknown)
-        varies = _first_varying(section)
+        varies, late = _first_varying(section), index > talk
         for at in range(len(section.parts) - 1, -1, -1):
             part = section.parts[at]
-            yield _Stand(part, section.where, own // CHARS_PER_TOKEN, open_, history and not alone, at <= varies)
+            yield _Stand(
+                part, section.where, own // CHARS_PER_TOKEN, open_, history and not alone, at <= varies, late
+            )
             if part.kind == STATIC:
                 own, open_ = own + part.chars, open_ or part.open
         chars, unknown = (chars + own, unknown or open_) if alone else (own, open_)
         history = history or section.where == "history"
+
+
+def _is_talk(section: _Section) -> bool:
+    """Whether this is a conversation so far, or the place for one: another one in each request."""
+    varies = not section.parts or any(part.kind != STATIC for part in section.parts)
+    return varies and section.where in ("turn", "history")
 
 
 def _first_varying(section: _Section) -> int:
@@ -107,10 +120,12 @@ def _judge(stand: _Stand) -> tuple[str, bool] | None:
         return (kind, True) if where == "history" else None
     if kind == "neutral" or kind in NEUTRAL or (kind == "json_order" and _has_its_order(part.label)):
         return None
+    if kind == "image" and (where == "history" or stand.late):
+        return None
     if kind == "signed":
         return kind, unknown or stand.history
     if where in ("last", "prompt", "history"):
-        if not stand.first:
+        if not stand.first or (stand.late and where == "last"):
             return None
         enough = tokens >= (TEXT_TOKENS if where == "last" or part.kind == PARAM else PAGE_TOKENS) or (
             unknown and where != "history"
@@ -119,7 +134,7 @@ def _judge(stand: _Stand) -> tuple[str, bool] | None:
     if part.kind == PARAM and where == "tools":
         return (kind, True) if names.is_of_one_user(part.label) else None
     if part.kind == PARAM or kind == "docs":
-        return (kind, unknown) if tokens >= TEXT_TOKENS or unknown else None
+        return (kind, unknown) if not stand.late and (tokens >= TEXT_TOKENS or unknown) else None
     return kind, unknown or stand.history or where == "tools" or kind in _ORDERED
 
 
@@ -178,10 +193,11 @@ def _is_history(item: Value) -> bool:
 
 
 def _content(message: Map) -> tuple[Part, ...]:
+    """What a message says; an object may have fields beside that, which are not sent."""
     return tuple(
         part
         for key, value in message.entries
-        if key not in ("role", "name", "type")
+        if (key == "content" or not message.made) and key not in ("role", "name", "type")
         for part in parts_of(value)
         if part.kind not in _LISTS
     )
