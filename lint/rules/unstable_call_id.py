@@ -12,8 +12,8 @@ def _turn(ids: str, *more: str, shape: str = "chat") -> dict[str, Any]:
     body = chat(HANDBOOK, "Where is A-17?", tools=[tool("order")])
     function = {"name": "order", "arguments": '{"id": "A-17"}'}
     if shape == "chat":
-        called = {"role": "assistant", "content": None}
-        called["tool_calls"] = [{"id": ids, "type": "function", "function": function}]  # type: ignore[assignment]
+        calls = [{"id": ids, "type": "function", "function": function}]
+        called: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": calls}
         result = {"role": "tool", "tool_call_id": ids, "content": HANDBOOK}
     else:
         called = message("assistant", [{"type": "tool_use", "id": ids, "name": "order", "input": {"id": "A-17"}}])
