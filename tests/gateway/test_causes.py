@@ -7,7 +7,7 @@ import msgspec
 from gateway.causes import SHARE, Causes
 from gateway.misses import Miss, Parting, Sent
 from prefix.record import RequestRecord
-from tests.gateway.operators import RULES
+from tests.gateway.operators import RULES, asks
 from tests.gateway.running import until
 from tests.telemetry.conftest import ORDINARY
 
@@ -16,7 +16,7 @@ KEY = ("default", "v1")
 
 def miss(number: int, parted: int = 0) -> Miss:
     """A request with ten divergent tokens that parts by its clock."""
-    bodies = [{"messages": [{"role": "system", "content": f"You help. It is 2026-11-30T09:1{n}:07Z. {RULES}"}]} for n in (1, 2)]
+    bodies = [asks(f"You help. It is 2026-11-30T09:1{n}:07Z. {RULES}") for n in (1, 2)]
     near, own = (Sent(msgspec.json.encode(body), {}) for body in bodies)
     changed: dict[str, object] = {"request_id": f"r{number}", "uncached_by_reason": {"divergent": 10}}
     record: RequestRecord = msgspec.structs.replace(ORDINARY, **changed)
