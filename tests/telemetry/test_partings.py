@@ -24,7 +24,7 @@ requests = st.tuples(st.integers(0, 400) | st.none(), st.integers(1, 5000), st.b
 
 @given(st.lists(requests, max_size=60), st.integers(0, 3))
 def test_tokens_add_up_whatever_is_examined(sent: list[tuple[int | None, int, bool, bool]], late: int) -> None:
-    """And so do requests: causes and the unexplained are all there is, at any moment, in any order of examinations."""
+    """And so do requests: causes and the unexplained are all there is, at any moment, in any order."""
     partings, waiting = Partings(), list[tuple[PlaceName, str]]()
     for number, (parted, tokens, seen, free) in enumerate(sent):
         place = partings.record(KEY, "v1", tokens, f"r{number}", parted, free=free)
