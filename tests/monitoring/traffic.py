@@ -34,7 +34,7 @@ _FAILING: Final = (
 """Faults that cost the error budget; on `status=503` and `die=0` another worker is tried in vain."""
 _REFUSED: Final = ("status=400", "status=400")
 
-SETTINGS: Final = {
+SETTINGS: Final[dict[str, Any]] = {
     "routes": {"chat": RouteConfig(), "docs": RouteConfig(level="hoist")},
     "limits": Limits(requests_per_s=0.5, burst=_BURST),
     "max_in_flight": 4,

@@ -4,7 +4,7 @@ No vLLM runs here: what this shows is that the scrape configuration and the dash
 prometheus_client serves them (names: vllm/v1/metrics/loggers.py). The numbers mean nothing.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.openmetrics import exposition
 
 COUNTERS: Final = ("prefix_cache_queries", "prefix_cache_hits", "num_preemptions")
+_page: Callable[[CollectorRegistry], bytes] = exposition.generate_latest
 GAUGES: Final = ("num_requests_running", "num_requests_waiting", "kv_cache_usage_perc")
 
 
@@ -28,8 +29,7 @@ async def vllm_page() -> AsyncIterator[str]:
             gauge.set(0.5)
         for number, counter in enumerate(counters):
             counter.inc(100 // (number + 1))
-        page = exposition.generate_latest(registry)
-        return web.Response(body=page, headers={"content-type": exposition.CONTENT_TYPE_LATEST})
+        return web.Response(body=_page(registry), headers={"content-type": exposition.CONTENT_TYPE_LATEST})
 
     app = web.Application()
     app.router.add_get("/metrics", metrics)
