@@ -46,6 +46,7 @@ format: $(DEV)  ## let ruff format and fix
 
 docs: $(DEV)  ## regenerate the generated pages
 	$(BIN)/python -m telemetry.catalog > docs/metrics.md
+	$(BIN)/python -m telemetry.grafana > examples/monitoring/grafana-dashboard.json
 	$(BIN)/python -m lint.docs
 
 bench: $(DEV)  ## cost of our own parts on this machine

@@ -31,8 +31,8 @@ _MODEL: Final = ("gen_ai.operation.name", "gen_ai.request.model", "route")
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric. `buckets` are inclusive upper bounds in `unit`, for histograms only; `panel` names the
-    dashboard panel that shows it, None when it feeds none."""
+    """One metric. `buckets` are inclusive upper bounds in `unit`, for histograms only; `panel` titles the
+    dashboard panel that shows it (telemetry.panels: one that is there, or a new one), None when it feeds none."""
 
     name: str
     kind: Kind
@@ -66,7 +66,7 @@ REQUESTS: Final = Metric("prefixgate.requests", "counter", "{request}", _OUTCOME
     "Finished requests by how they ended.", "Requests by outcome")
 RATE_LIMITED: Final = Metric("prefixgate.rate_limited", "counter", "{request}", ("customer", "limit"), 2000,
     "Requests refused because their customer reached a limit: requests, tokens or concurrency.",
-    "Requests by outcome")
+    "Rate limits")
 RETRIES: Final = Metric("prefixgate.retries", "counter", "{retry}", ("route",), 100,
     "Attempts repeated on another worker before the first byte.", "Retries and rewrites")
 REWRITES: Final = Metric("prefixgate.rewrites", "counter", "{rewrite}", ("route",), 100,
@@ -91,7 +91,7 @@ TOKEN_USAGE: Final = Metric("gen_ai.client.token.usage", "histogram", "{token}",
 OVERHEAD: Final = Metric("prefixgate.overhead.duration", "histogram", "s", ("route",), 100,
     "Time the gateway itself added to a request.", "Gateway overhead", _OVERHEAD_SECONDS)
 QUEUE_DURATION: Final = Metric("prefixgate.queue.duration", "histogram", "s", ("route",), 100,
-    "Time in the gateway's queue of the requests that waited and were served.", "Queue", _TTFT_SECONDS)
+    "Time in the gateway's queue of the requests that waited and were served.", "Time in the queue", _TTFT_SECONDS)
 QUEUED: Final = Metric("prefixgate.queue.requests", "gauge", "{request}", ("gen_ai.request.model",), 200,
     "Requests waiting in the gateway because no worker can take them. Those refused count as error.type "
     "`overloaded` in prefixgate.requests.", "Queue")
