@@ -1,12 +1,13 @@
-"""Text that says nothing any more, and still shows what a prefix cache sees: `hash` and `mask`.
+"""Text that says nothing any more, and still shows what a prefix cache sees: the form `hash` of redaction.
 
-`hash` puts made-up letters in place of every word, by a keyed hash (BLAKE2b, RFC 7693) of the word and of the two
-before it in its line. So two texts stay equal up to the word in which they part and agree again two words behind it,
-lines keep their identity wherever they stand, and counting words (as one breaks a cipher of single words) counts
-triples. Lengths in bytes, case, white space and punctuation stay. What moves (prefix.volatile) keeps its look, so that
-a clock is still found to be one: its digits are exchanged for others that could stand there, its label is kept when
-it is one of LABELS. Made-up words have no a to f and no x, and longer numbers begin with 6 to 9: nothing becomes a
-date, an id or a clock by chance.
+One idea: made-up letters in place of every word, by a keyed hash (BLAKE2b, RFC 7693) of the word and of the two
+before it in its line or quotation. So two texts stay equal up to the word in which they part and agree again two
+words behind it, lines keep their identity wherever they stand, and counting words (as one breaks a cipher of single
+words) counts triples. Lengths in bytes, case, white space and punctuation stay.
+
+What moves (prefix.volatile) keeps its look, so that a clock is still found to be one: its digits are exchanged for
+others that could stand there, its label is kept when it is one of LABELS. Made-up words have no a to f and no x, and
+longer numbers begin with 6 to 9: nothing becomes a date, an id or a clock by chance.
 """
 
 import re
@@ -18,11 +19,11 @@ from prefix.volatile import Kind, VolatileSpan, find_volatile
 
 LABELS: Final = frozenset(
     "now current today date time datetime timestamp day weekday clock is it the id ids uuid generated started "
-    "session request req resp response message msg trace span run thread conversation conv chat chatcmpl call job event tool "
-    "toolu batch correlation cwd pwd working directory dir workspace root path project folder host hostname pod node "
-    "worker server machine instance container pid rank replica build commit branch git head status turn step attempt "
-    "round iteration query token tokens credits requests messages turns steps calls context budget left remaining "
-    "used so far of out x anthropic billing attribution header object at tmp temp".split()
+    "session request req resp response message msg trace span run thread conversation conv chat chatcmpl call job "
+    "event tool toolu batch correlation cwd pwd working directory dir workspace root path project folder host "
+    "hostname pod node worker server machine instance container pid rank replica build commit branch git head "
+    "status turn step attempt round iteration query token tokens credits requests messages turns steps calls "
+    "context budget left remaining used so far of out x anthropic billing attribution header object at tmp temp".split()
 )
 """Words that are kept where they stand right before a value that moves."""
 _KEPT: Final = frozenset(("true", "false", "null"))

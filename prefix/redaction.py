@@ -1,9 +1,10 @@
 """A request body without what was said in it: every text, number and name of its prompt is obscured, its shape stays.
 
 Nothing passes because it looks harmless: a text is kept only where the APIs have a fixed word for it (`role: user`,
-`type: text`) and it is that word; a key only when it is one of the APIs' or of JSON Schema. Everything outside of the
-prompt that is a text goes too, but the model's name. Numbers outside of the prompt are settings, and stay. So the body
-is still a request: of the same size, with the same turns, tools and marks, and parts from others where the first did.
+`type: text`) and it is that word; a key only when it is one of the APIs' or of JSON Schema. Everything outside of
+the prompt that is a text goes too, but the model's name. Numbers outside of the prompt are settings, and stay. So
+the body is still a request: of the same size, with the same turns, tools and marks, and parts from others where the
+first did.
 """
 
 from collections.abc import Mapping
@@ -16,12 +17,12 @@ Redact = Literal["none", "hash", "mask"]
 
 _PROMPT: Final = frozenset(chain.from_iterable(MEMBERS))
 _WORDS: Final = frozenset(
-    "system developer user assistant tool function text input_text output_text refusal image image_url input_image "
-    "audio input_audio video video_url file input_file document tool_use tool_result server_tool_use thinking "
-    "redacted_thinking reasoning summary_text message function_call function_call_output item_reference ephemeral "
-    "persistent base64 url content auto none any required low high medium minimal object string number integer "
-    "boolean array null json_object json_schema completed in_progress incomplete custom image/png image/jpeg image/gif "
-    "image/webp application/pdf text/plain 5m 1h".split()
+    "system developer user assistant tool function text input_text output_text refusal image image_url "
+    "input_image audio input_audio video video_url file input_file document tool_use tool_result server_tool_use "
+    "thinking redacted_thinking reasoning summary_text message function_call function_call_output item_reference "
+    "ephemeral persistent base64 url content auto none any required low high medium minimal object string number "
+    "integer boolean array null json_object json_schema completed in_progress incomplete custom image/png "
+    "image/jpeg image/gif image/webp application/pdf text/plain 5m 1h".split()
 )
 """What the APIs have fixed words for."""
 _AT: Final = frozenset(
