@@ -20,7 +20,7 @@ import xxhash
 
 from gateway.capture_files import CaptureFiles
 from gateway.capture_settings import CaptureConfig
-from gateway.prepare import Prepared
+from gateway.prepared import Prepared
 from prefix.capture import line_of
 from prefix.errors import TraceError
 from prefix.masked import Masked

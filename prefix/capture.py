@@ -51,11 +51,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     uncached_by_reason: dict[UncachedReason, int] | None = None
 
     def body(self) -> Any:
-        """The parsed request. Raises TraceError when it is no JSON that can be read."""
-        try:
-            return _decode_body(self.request)
-        except msgspec.DecodeError as error:
-            raise TraceError(f"the request {self.request_id} in a capture: {error}") from None
+        """The parsed request."""
+        return _decode_body(self.request)
 
 
 _LINES = msgspec.json.Decoder(Capture)
@@ -96,7 +93,10 @@ def line_of(record: RequestRecord, session: str | None, raw: bytes, redact: Reda
 
 
 def parse_line(line: bytes, where: str) -> Capture:
-    """The capture in a line. where: `file:line`, for messages. Raises TraceError."""
+    """The capture in a line. where: `file:line`, for messages. Raises TraceError.
+
+    A body that not every reader of JSON takes (NaN, lone surrogates) is not taken here either.
+    """
     try:
         return _LINES.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -23,7 +23,8 @@ LABELS: Final = frozenset(
     "event tool toolu batch correlation cwd pwd working directory dir workspace root path project folder host "
     "hostname pod node worker server machine instance container pid rank replica build commit branch git head "
     "status turn step attempt round iteration query token tokens credits requests messages turns steps calls "
-    "context budget left remaining used so far of out x anthropic billing attribution header object at tmp temp".split()
+    "context budget left remaining used so far of out x anthropic billing attribution header object at tmp "
+    "temp".split()
 )
 """Words that are kept where they stand right before a value that moves."""
 _KEPT: Final = frozenset(("true", "false", "null"))
