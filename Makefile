@@ -54,6 +54,7 @@ bench: $(DEV)  ## cost of our own parts on this machine
 	$(BIN)/python -m tests.bench.bench_router
 	$(BIN)/python -m tests.bench.bench_telemetry
 	$(BIN)/python -m tests.bench.bench_attribution
+	$(BIN)/python -m tests.bench.bench_capture
 
 bench-peers: $(DEV)  ## CPU and latency beside smg and sglang-router, in one run
 	@if [ -f ../shared/bench/bench.py ]; then \

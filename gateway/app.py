@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from secrets import token_bytes
 from typing import Any
 
 import msgspec
@@ -19,11 +20,13 @@ from gateway.access_log import AccessLog
 from gateway.admin import AdminGuard, admin_routes
 from gateway.api import api_routes
 from gateway.apis import MESSAGES
+from gateway.capture import Captures
 from gateway.config import DEFAULT_ROUTE, Config
 from gateway.cors import Cors, options
 from gateway.credentials import NO_SECRETS, Secrets
 from gateway.discovery.fleet import Fleet
 from gateway.errors import Refusal
+from gateway.exchange import Exchange
 from gateway.health import Health
 from gateway.models import Models
 from gateway.proxy import Proxy
@@ -62,6 +65,7 @@ class Gateway(FastAPI):
     aggregate: Aggregate
     config: Config
     cors: Cors
+    captures: Captures
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Proxied paths go straight to the proxy; everything else is FastAPI's."""
@@ -86,6 +90,7 @@ class Gateway(FastAPI):
         fixed = [name for name in _FIXED if getattr(config, name) != getattr(self.config, name)]
         if fixed:
             _log.warning("restart to change %s: the running values stay", ", ".join(fixed))
+        self.captures.configure(config.capture, secrets.capture)
         self.proxy.configure(config, secrets)
         self.config = config
         self.cors = Cors(config.cors_origins)
@@ -108,23 +113,26 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     health = Health(config, workers, upstream, lambda names: aggregate.labels.learn_models(names))
     fleet = Fleet(config, workers, health)
     access_log = AccessLog(config.access_log)
+    captures = Captures(config.capture, secrets.capture, token_bytes(32))
 
-    def finished(record: RequestRecord) -> None:
+    def finished(record: RequestRecord, exchange: Exchange) -> None:
         aggregate.record(record)
         access_log.write(record)
+        captures.offer(record, exchange.prepared, exchange.raw)
 
     proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets)
     exporters = create_exporters(
         aggregate,
         lambda: _gauges(workers, models),
         queued=lambda: proxy.dispatch.queued,
+        captured=lambda: captures.counts,
         otlp_endpoint=config.otlp_endpoint,
         version=__version__,
     )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        with access_log:
+        with access_log, captures:
             async with upstream, health, fleet:
                 yield
         await asyncio.to_thread(exporters.shutdown)
@@ -139,6 +147,7 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     )
     app.config = config
     app.cors = Cors(config.cors_origins)
+    app.captures = captures
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.upstream, app.fleet, app.proxy = upstream, fleet, proxy
     guard = AdminGuard(admin_token, config.host)

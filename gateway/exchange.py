@@ -23,7 +23,10 @@ Outcome = Literal["ok", "error", "truncated", "client_disconnect", "rejected"]
 
 
 class Exchange:
-    """What happened to one request so far. Monotonic times in seconds; `started` is the clock at its first byte."""
+    """What happened to one request so far. Monotonic times in seconds; `started` is the clock at its first byte.
+
+    raw: the body as the client sent it.
+    """
 
     __slots__ = (
         "api",
@@ -38,6 +41,7 @@ class Exchange:
         "owner",
         "prepared",
         "queued_s",
+        "raw",
         "received",
         "request_id",
         "retries",
@@ -59,6 +63,7 @@ class Exchange:
         self.owner: str | None = None  # the key's customer, None in open mode
         self.customer = ANONYMOUS
         self.lease: Lease | None = None
+        self.raw = b""
         self.prepared: Prepared | None = None
         self.worker: Worker | None = None
         self.route: Route | None = None

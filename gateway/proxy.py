@@ -46,7 +46,7 @@ class Proxy:
         workers: Workers,
         upstream: Upstream,
         suspect: Callable[[Worker, EngineFault], None],
-        finished: Callable[[RequestRecord], None],
+        finished: Callable[[RequestRecord, Exchange], None],
         secrets: Secrets,
     ) -> None:
         self._upstream = upstream
@@ -112,7 +112,7 @@ class Proxy:
             exchange.explain(self.misses)
             record = exchange.record(time.time, self._now())
             self.misses.remember(record, exchange.prepared, exchange.explained)
-            self._finished(record)
+            self._finished(record, exchange)
 
     async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
         api, config = exchange.api, self._config
@@ -125,7 +125,7 @@ class Proxy:
             watch.limit(exchange.received + config.body_timeout_s, "request_timeout")
             stream_over = config.stream_body_over_bytes if api.body == "any" else None
             incoming = await read_request(scope, receive, config.max_body_bytes, held, stream_over)
-            exchange.client_request_id = incoming.request_id
+            exchange.client_request_id, exchange.raw = incoming.request_id, incoming.body
             caller = self.caller(incoming.authorization)
             now = self._now()
             self._admission.enter(exchange, caller, incoming, now)

@@ -95,6 +95,8 @@ QUEUE_DURATION: Final = Metric("prefixgate.queue.duration", "histogram", "s", ("
 QUEUED: Final = Metric("prefixgate.queue.requests", "gauge", "{request}", ("gen_ai.request.model",), 200,
     "Requests waiting in the gateway because no worker can take them. Those refused count as error.type "
     "`overloaded` in prefixgate.requests.", "Queue")
+CAPTURES: Final = Metric("prefixgate.captures", "counter", "{capture}", ("outcome",), 10,
+    "Requests to be captured, by what became of it: written, too_large, queue_full, failed (docs/captures.md).", None)
 WORKER_UP: Final = Metric("prefixgate.worker.up", "gauge", "1", ("worker",), 1000,
     "1 while the worker answers its health check, else 0.", "Workers")
 WORKER_BREAKER: Final = Metric("prefixgate.worker.breaker_open", "gauge", "1", ("worker",), 1000,
@@ -117,6 +119,7 @@ CATALOG: Final = (
     *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
     *(HTTP_DURATION, REQUEST_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD, QUEUE_DURATION),
     *(QUEUED, WORKER_UP, WORKER_BREAKER, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
+    CAPTURES,
 )
 
 _SUFFIXES: Final = {"s": "_seconds"}

@@ -39,6 +39,7 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from prefix.errors import ConfigError
 from telemetry import gauges as worker_gauges
 from telemetry.aggregate import Aggregate
+from telemetry.catalog import CAPTURES
 from telemetry.gauges import WorkerGauges
 from telemetry.points import Distribution, Family
 
@@ -105,19 +106,21 @@ def create_exporters(
     gauges: Callable[[], Sequence[WorkerGauges]],
     *,
     queued: Callable[[], Mapping[str, int]] = dict,
+    captured: Callable[[], Mapping[str, int]] = dict,
     otlp_endpoint: str | None = None,
     version: str = "",
 ) -> Exporters:
     """Exporters over an aggregate and the workers' gauges.
 
     otlp_endpoint: base URL of a collector (http://host:4318); by default what the OTEL_EXPORTER_OTLP_* variables
-    say, and no push without them. queued: requests in the gateway's queue by model. It and `gauges` must not iterate
-    over a container that another thread changes: the push thread calls them too. Raises ConfigError when an endpoint
-    is given but its exporter is not installed.
+    say, and no push without them. queued: requests in the gateway's queue by model. captured: captures by outcome.
+    These and `gauges` must not iterate over a container that another thread changes: the push thread calls them too.
+    Raises ConfigError when an endpoint is given but its exporter is not installed.
     """
 
     def read() -> Sequence[Family]:
-        return (*aggregate.snapshot(), *worker_gauges.families(gauges(), queued()))
+        captures = Family(CAPTURES, tuple(((outcome,), count) for outcome, count in captured().items()))
+        return (*aggregate.snapshot(), *worker_gauges.families(gauges(), queued()), captures)
 
     return Exporters(read, version=version, otlp=_otlp_exporter(otlp_endpoint))
 
