@@ -148,7 +148,7 @@ class Proxy:
             self._admission.enter(exchange, caller, incoming, now)
             prepared = self._preparer.prepare(api, incoming, caller, config, now)
             for stored in response_id(incoming.path) or prepared.stored:
-                prepared = await self._candidates.bind(prepared, stored, caller, now)
+                prepared = await self._candidates.bind(prepared, stored, caller, incoming.headers, now)
             exchange.prepared, exchange.streamed, exchange.owner = prepared, prepared.stream, caller.customer
             self._admission.charge(exchange, prepared, now)
 

@@ -13,7 +13,7 @@ import pytest
 from engine_adapter.engine_request import EngineConfig
 from engine_adapter.simulated import SimulatedEngine
 from engine_adapter.simulated_options import EngineOptions
-from examples.real_sglang_cpu.engine_process import EngineProcess
+from examples.real_sglang_cpu.engine_process import EngineProcess, Options
 from gateway.demo.load import Outcome, replay
 from gateway.demo.tally import client_tokens, gateway_tokens, mismatches, percentile, total
 from gateway.demo.workload import Workload
@@ -142,27 +142,29 @@ async def test_the_same_sdk_code_gets_the_same_answers(engines: Engines) -> None
 
 
 Program = Callable[[str, str], Awaitable[Transcript]]
+STORING = replace(TINY, extra=("--enable-response-store",))
+
+PROGRAMS: dict[str, tuple[Program, Options]] = {
+    "chat and completions": (openai_script.generations, TINY),
+    "embeddings": (openai_script.embeddings, TINY),
+    "messages": (anthropic_script.messages, TINY),
+    "responses": (openai_script.responses, STORING),
+    "responses, not stored": (openai_script.responses, TINY),
+}
 
 
-@pytest.mark.parametrize(
-    "program",
-    [openai_script.generations, openai_script.embeddings, anthropic_script.messages],
-    ids=["chat and completions", "embeddings", "messages"],
-)
-async def test_every_program_sees_the_same(
-    engines: Engines, program: Callable[[str, str], Awaitable[Transcript]]
-) -> None:
-    """All that the SDK scripts do, errors included: what SGLang answers reaches the program as SGLang said it.
-
-    Responses are not among them: the engines here are installed without openai-harmony, and SGLang then answers 500.
-    """
-    alone, behind = engines.take(2)
+@pytest.mark.parametrize("name", PROGRAMS)
+async def test_every_program_sees_the_same(engines: Engines, name: str) -> None:
+    """All that the SDK scripts do, errors included: what SGLang answers reaches the program as SGLang said it."""
+    program, options = PROGRAMS[name]
+    alone, behind = engines.take(2, options)
     direct = await program(alone.url, "tiny")
     async with running(behind) as gateway:
         through = await program(gateway.url, "tiny")
     assert [name for name, _ in through.steps] == [name for name, _ in direct.steps]
     for one, other in zip(merged(through.steps), merged(direct.steps), strict=True):
         assert one == other
+    assert "InternalServerError" not in direct.raises().values()  # answers, and refusals that were meant
 
 
 async def test_permutations_of_one_tool_set_get_one_answer(engines: Engines) -> None:
