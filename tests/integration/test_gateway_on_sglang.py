@@ -167,6 +167,48 @@ async def test_every_program_sees_the_same(engines: Engines, name: str) -> None:
     assert "InternalServerError" not in direct.raises().values()  # answers, and refusals that were meant
 
 
+async def conversation(url: str, *, stream: bool) -> list[tuple[str, str]]:
+    """Four turns, each naming the one before it: ids and texts."""
+    turns: list[tuple[str, str]] = []
+    async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
+        for said in ("Tell a story.", "Go on.", "And then?", "The end?"):
+            asked: dict[str, Any] = {"model": "tiny", "input": said, "max_output_tokens": 8, "temperature": 0}
+            asked["previous_response_id"] = turns[-1][0] if turns else None
+            answer = await client.responses.create(stream=stream, **asked)
+            if stream:
+                answer = [event async for event in answer][-1].response
+            turns.append((answer.id, answer.output_text))
+    return turns
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_conversation_stays_with_the_engine_that_keeps_it(engines: Engines, stream: bool) -> None:
+    """Every turn, and whatever names it, reaches the one of two engines that knows it; also through a new gateway."""
+    pair = engines.take(2, STORING)
+    direct = await conversation(pair[0].url, stream=stream)
+    keepers = set()
+    async with running(*pair, policy="round-robin") as gateway:
+        for _ in range(4):
+            turns = await conversation(gateway.url, stream=stream)
+            assert [text for _, text in turns] == [text for _, text in direct]
+            await gateway.last_record()
+            workers = {record.worker for record in gateway.records[-len(turns) :]}
+            assert len(workers) == 1
+            keepers |= workers
+    assert len(keepers) == 2
+    path = f"/v1/responses/{turns[-1][0]}"
+    assert sorted(engine.request(path)[0] for engine in pair) == [200, 404]
+    async with running(*pair, policy="round-robin") as gateway:
+        for _ in range(3):
+            async with gateway.http.get(path) as response:
+                assert (response.status, (await response.json())["id"]) == (200, turns[-1][0])
+            status, _ = await gateway.ask(
+                "/v1/responses", {"model": "tiny", "input": "x", "previous_response_id": turns[-1][0]}
+            )
+            assert status == 200
+        assert {record.worker for record in gateway.records} == workers
+
+
 async def test_permutations_of_one_tool_set_get_one_answer(engines: Engines) -> None:
     """Tools in any order are one prompt to the engine: one answer, and the prefix is cached from the second on."""
     names = ("alpha", "beta", "gamma", "delta")
