@@ -21,6 +21,7 @@ from tests.gateway.running import AnEngine, running
 from tests.integration.engines import TINY, Engines
 from tests.integration.workload import ROUTES, Model, shared_cache_hit_rate, trace_slice
 from tests.sdks import anthropic_script, openai_script
+from tests.sdks.processes import curl, litellm_and_langchain
 from tests.sdks.transcript import Transcript, merged
 
 pytestmark = pytest.mark.engines
@@ -165,6 +166,17 @@ async def test_every_program_sees_the_same(engines: Engines, name: str) -> None:
     for one, other in zip(merged(through.steps), merged(direct.steps), strict=True):
         assert one == other
     assert "InternalServerError" not in direct.raises().values()  # answers, and refusals that were meant
+
+
+async def test_programs_of_other_makes_see_the_same(engines: Engines) -> None:
+    """curl, litellm (OpenAI's APIs and Anthropic's) and LangChain: what they get from SGLang, they get through us."""
+    alone, behind = engines.take(2, STORING)
+    async with running(behind) as gateway:
+        direct, through = await litellm_and_langchain("tiny", alone.url, gateway.url)
+        told, passed = await curl(alone.url, "tiny"), await curl(gateway.url, "tiny")
+    assert merged(through) == merged(direct)
+    assert {name: passed[name] for name in ("whole", "wrong")} == {name: told[name] for name in ("whole", "wrong")}
+    assert passed["stream"].splitlines()[-1] == told["stream"].splitlines()[-1]
 
 
 async def conversation(url: str, *, stream: bool) -> list[tuple[str, str]]:
