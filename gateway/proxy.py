@@ -24,7 +24,7 @@ from gateway.exchange import Exchange
 from gateway.held import Bodies, Held
 from gateway.http1 import EngineFault, FaultKind
 from gateway.identity import CREDENTIALS, Caller, KeyRing
-from gateway.incoming import ClientGone, Incoming, Receive, Scope, Send, read_request
+from gateway.incoming import ClientGone, Incoming, Receive, Scope, Send, read_body, read_head
 from gateway.misses import Misses
 from gateway.prepare import Prepared, Preparer
 from gateway.relay import Broken, relay_stream, relay_whole, usage_of
@@ -141,11 +141,12 @@ class Proxy:
         with Held(self._bodies) as held, Watch(self._upstream.watches) as watch:
             watch.limit(exchange.received + config.body_timeout_s, "request_timeout")
             stream_over = config.stream_body_over_bytes if api.body == "any" else None
-            incoming = await read_request(scope, receive, config.max_body_bytes, held, stream_over)
-            exchange.client_request_id = incoming.request_id
-            caller = self.caller(incoming.authorization)
+            head = read_head(scope, config.max_body_bytes)
+            exchange.client_request_id = head.request_id
+            caller = self.caller(head.authorization)
+            self._admission.enter(exchange, caller, head, self._now())  # who may not go on makes us hold nothing
+            incoming = await read_body(head, receive, config.max_body_bytes, held, stream_over)
             now = self._now()
-            self._admission.enter(exchange, caller, incoming, now)
             prepared = self._preparer.prepare(api, incoming, caller, config, now)
             for stored in response_id(incoming.path) or prepared.stored:
                 prepared = await self._candidates.bind(prepared, stored, caller, incoming.headers, now)

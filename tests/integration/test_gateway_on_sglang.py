@@ -195,10 +195,13 @@ async def conversation(url: str, *, stream: bool) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_conversation_stays_with_the_engine_that_keeps_it(engines: Engines, stream: bool) -> None:
-    """Every turn, and whatever names it, reaches the one of two engines that knows it; also through a new gateway."""
+    """Every turn, and whatever names it, reaches the one of two engines that knows it; also through a new gateway.
+
+    What the gateway counted of them is what the engines did.
+    """
     pair = engines.take(2, STORING)
     direct = await conversation(pair[0].url, stream=stream)
-    keepers = set()
+    keepers, before = set(), [engine_counters(engine) for engine in pair]
     async with running(*pair, policy="round-robin") as gateway:
         for _ in range(4):
             turns = await conversation(gateway.url, stream=stream)
@@ -207,7 +210,11 @@ async def test_a_conversation_stays_with_the_engine_that_keeps_it(engines: Engin
             workers = {record.worker for record in gateway.records[-len(turns) :]}
             assert len(workers) == 1
             keepers |= workers
+        told = [(record.input_tokens or 0, record.cached_tokens or 0) for record in gateway.records]
     assert len(keepers) == 2
+    delta = [sum(a[i] - b[i] for a, b in zip(map(engine_counters, pair), before, strict=True)) for i in (0, 1)]
+    assert [sum(counts) for counts in zip(*told, strict=True)] == delta
+    assert delta[1] > 0
     path = f"/v1/responses/{turns[-1][0]}"
     assert sorted(engine.request(path)[0] for engine in pair) == [200, 404]
     async with running(*pair, policy="round-robin") as gateway:
