@@ -98,7 +98,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     total_timeout_s: Positive | None = 3600.0
     """From a request's arrival to the end of its answer; null: no limit."""
     body_timeout_s: Positive = 120.0
-    """For a request's body to arrive."""
+    """For a request's body to arrive, on every path."""
     sse_keepalive_s: Positive | None = None
     """Comments in streams that wait this long for their first byte; null: none."""
     breaker_failures: Annotated[int, msgspec.Meta(ge=1)] = 5

@@ -147,6 +147,7 @@ class Exchange:
             overhead_s=(self.dispatched - self.received if self.dispatched is not None else duration) - self.queued_s,
             limit=refused.kind if refused else None,
             client_request_id=self.client_request_id.decode("latin-1") if self.client_request_id else None,
+            usage_anomaly=usage.anomaly if usage else None,
             trace_id=trace_id,
             span_id=span_id,
         )

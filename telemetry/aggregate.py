@@ -68,6 +68,7 @@ class Aggregate:
         self._lock = Lock()
         self._tokens = Tokens(catalog.INPUT_TOKENS)
         self._uncached = Counter(catalog.UNCACHED_TOKENS)
+        self._anomalies = Counter(catalog.USAGE_ANOMALIES)
         self._requests = Counter(catalog.REQUESTS)
         self._rate_limited = Counter(catalog.RATE_LIMITED)
         self._retries = Counter(catalog.RETRIES)
@@ -97,7 +98,7 @@ class Aggregate:
         """Every counter and histogram of the catalog as it is now, those without points too; for any thread."""
         plain = (
             *(self._requests, self._rate_limited, self._retries, self._rewrites, self._hoist_saved, self._decisions),
-            *(self._uncached, self._http_duration, self._duration, self._overhead, self._queue),
+            *(self._uncached, self._anomalies, self._http_duration, self._duration, self._overhead, self._queue),
         )
         with self._lock:
             tokens = (
@@ -149,6 +150,8 @@ class Aggregate:
         if record.worker is not None:
             policy, reason = labels.policies[record.policy], labels.reasons[record.reason or ""]
             self._decisions[policy, reason, labels.workers[record.worker]].value += 1
+            if record.usage_anomaly is not None:
+                self._anomalies[labels.workers[record.worker], record.usage_anomaly].value += 1
         if record.retries:
             self._retries[route,].value += record.retries
         if record.changes:

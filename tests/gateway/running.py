@@ -163,7 +163,7 @@ async def serving(app: Gateway) -> AsyncIterator[int]:
     """The port of a uvicorn server with this application, set up as gateway.serve sets it up."""
     config = uvicorn.Config(
         app,
-        http=bounded(app.config.max_header_bytes, app.config.max_headers),
+        http=bounded(app.config.max_header_bytes, app.config.max_headers, lambda: app.config.body_timeout_s),
         ws="none",
         lifespan="on",
         interface="asgi3",
