@@ -49,6 +49,9 @@ class StreamResult(msgspec.Struct, frozen=True):
     error: str | None
     tail: bytes
     usage_partial: bool
+    id: str | None = None
+    model: str | None = None
+    finish_reasons: tuple[str, ...] = ()
 
 
 class StreamTap:
@@ -133,6 +136,9 @@ class StreamTap:
             error=answer.error,
             tail=tail,
             usage_partial=usage is not None and not answer.done,
+            id=answer.name or self._answer.name,
+            model=answer.model or self._answer.model,
+            finish_reasons=answer.finish_reasons,
         )
 
     def _look_for_content(self, chunk: bytes) -> None:

@@ -25,8 +25,11 @@ from gateway.credentials import NO_SECRETS, Secrets
 from gateway.discovery.fleet import Fleet
 from gateway.errors import Refusal
 from gateway.health import Health
+from gateway.misses import Misses
 from gateway.models import Models
+from gateway.otlp_settings import NOTHING_PUSHED, Otlp
 from gateway.proxy import Proxy
+from gateway.tracing import Tracing
 from gateway.upstream import Upstream
 from gateway.version import __version__
 from gateway.workers import Workers
@@ -40,7 +43,7 @@ _MODELS = "/v1/models"
 _PUBLIC = frozenset(("/health", "/ready", _MODELS))
 _READ = "GET, HEAD, OPTIONS"
 _FIXED = (
-    *("host", "port", "policy", "otlp_endpoint"),
+    *("host", "port", "policy", "otlp_endpoint", "otlp_protocol", "tracing"),
     *("connect_timeout_s", "first_byte_timeout_s", "read_timeout_s", "pool_idle_s"),
     *("tls_cert", "tls_key", "engine_ca_file", "access_log", "max_header_bytes", "max_headers"),
 )
@@ -96,10 +99,13 @@ class Gateway(FastAPI):
         self.fleet.configure(config)
 
 
-def create_app(config: Config, *, admin_token: str | None = None, secrets: Secrets = NO_SECRETS) -> Gateway:
+def create_app(
+    config: Config, *, admin_token: str | None = None, secrets: Secrets = NO_SECRETS, otlp: Otlp = NOTHING_PUSHED
+) -> Gateway:
     """A gateway for this configuration; it starts watching its engines with the application's lifespan.
 
-    secrets: what `gateway.credentials.load_secrets` found. Raises ConfigError.
+    secrets: what `gateway.credentials.load_secrets` found. otlp: where telemetry is pushed
+    (`gateway.otlp_settings.find_otlp`). Raises ConfigError.
     """
     models = Models(config.policy)
     workers = Workers(models)
@@ -113,20 +119,25 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
         aggregate.record(record)
         access_log.write(record)
 
-    proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets)
+    misses = Misses()
+    tracing = Tracing(otlp, misses, __version__)
+    proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets, misses, tracing)
     exporters = create_exporters(
         aggregate,
         lambda: _gauges(workers, models),
         queued=lambda: proxy.dispatch.queued,
-        otlp_endpoint=config.otlp_endpoint,
+        spans=tracing.counts,
+        otlp=otlp.metrics,
         version=__version__,
     )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        tracing.start()
         with access_log:
             async with upstream, health, fleet:
                 yield
+        await asyncio.to_thread(tracing.close)
         await asyncio.to_thread(exporters.shutdown)
 
     app = Gateway(

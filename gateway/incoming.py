@@ -80,7 +80,6 @@ class Incoming(NamedTuple):
     own: dict[bytes, bytes]
     authorization: bytes | None
     request_id: bytes | None
-    traceparent: bytes | None
     body: bytes
     rest: Rest | None = None
 
@@ -96,7 +95,6 @@ async def read_request(
     own: dict[bytes, bytes] = {}
     authorization: bytes | None = None
     request_id: bytes | None = None
-    traceparent: bytes | None = None
     declared = 0
     named = _named_by_connection(scope["headers"])
     for name, value in scope["headers"]:
@@ -115,8 +113,6 @@ async def read_request(
             raise Refusal("unsupported_encoding")
         elif name == b"x-request-id":
             request_id = value
-        elif name == b"traceparent":
-            traceparent = value
         if name not in _DROPPED and name not in named:
             headers.append((name, value))
     if stream_over is not None and declared > stream_over:
@@ -127,7 +123,7 @@ async def read_request(
         rest = None
     method = "GET" if scope["method"] == "HEAD" else scope["method"]
     path, query = scope["path"], scope["query_string"]
-    return Incoming(method, path, query, headers, own, authorization, request_id, traceparent, body, rest)
+    return Incoming(method, path, query, headers, own, authorization, request_id, body, rest)
 
 
 def response_headers(raw: RawHeaders) -> list[tuple[bytes, bytes]]:

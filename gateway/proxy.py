@@ -31,6 +31,8 @@ from gateway.relay import Broken, relay_stream, relay_whole, usage_of
 from gateway.reply import break_off, error_event, refuse, start
 from gateway.response_ids import ResponseIds, id_of
 from gateway.retry import RetryBudget, Tries
+from gateway.said import said_by, said_in
+from gateway.tracing import Tracing
 from gateway.upstream import Response, Upstream
 from gateway.watch import Watch
 from gateway.workers import Worker, Workers
@@ -64,6 +66,8 @@ class Proxy:
         suspect: Callable[[Worker, EngineFault], None],
         finished: Callable[[RequestRecord], None],
         secrets: Secrets,
+        misses: Misses,
+        tracing: Tracing,
     ) -> None:
         self._workers = workers
         self._upstream = upstream
@@ -71,7 +75,8 @@ class Proxy:
         self._finished = finished
         self._preparer = Preparer(workers.models)
         self.response_ids = ResponseIds()
-        self.misses = Misses()
+        self.misses = misses
+        self._tracing = tracing
         self._candidates = Candidates(workers, self.response_ids, upstream)
         self._budget = RetryBudget()
         self._bodies = Bodies()
@@ -104,7 +109,7 @@ class Proxy:
 
     async def __call__(self, api: Api, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request to a path of this API."""
-        exchange = Exchange(api, self._now())
+        exchange = Exchange(api, self._now(), self._tracing.begin(scope["headers"]))
         try:
             await self._serve(exchange, scope, receive, send)
         except Refusal as refusal:
@@ -127,9 +132,11 @@ class Proxy:
         finally:
             self._admission.leave(exchange, self._now())
             exchange.explain(self.misses)
-            record = exchange.record(time.time, self._now())
+            now = self._now()
+            record = exchange.record(time.time, now)
             self.misses.remember(record, exchange.prepared, exchange.explained)
             self._finished(record)
+            self._tracing.finished(exchange, record, scope, now)
 
     async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
         api, config = exchange.api, self._config
@@ -183,10 +190,11 @@ class Proxy:
             exchange.queued_s += place.waited_s
             tries.tried.add(place.worker.id)
             verdict: Verdict = "neither"
+            attempt = self._tracing.attempt(exchange, place, self._now())
             try:
                 body, hide = prepared.for_engine(place.worker.engine)
                 exchange.dispatched = exchange.dispatched or self._now()
-                response, first = await self._ask(place.worker, incoming, prepared, body, tries, comments)
+                response, first = await self._ask(exchange, place.worker, incoming, prepared, body, tries, comments)
                 verdict = judge(response.status)
                 if verdict == "ok":
                     self._workers.breakers.answered(place.worker.id)
@@ -198,6 +206,8 @@ class Proxy:
             except EngineFault as error:
                 verdict = "neither" if error.kind == "busy" else "fault"
                 exchange.outcome, exchange.error_type = "error", _CODES[error.kind]
+                if attempt is not None:
+                    attempt.error = exchange.error_type
                 self._suspect(place.worker, error)
                 if isinstance(error, Broken) and not exchange.streamed:
                     return
@@ -206,6 +216,8 @@ class Proxy:
                     raise Refusal(_CODES[error.kind], f"worker {place.worker.id}: {error}") from error
                 exchange.retries += 1
             finally:
+                if attempt is not None:
+                    attempt.ended = self._now()
                 self._release(exchange, place, verdict)
 
     def _again(self, kind: FaultKind, incoming: Incoming, prepared: Prepared, tries: Tries) -> bool:
@@ -220,6 +232,7 @@ class Proxy:
 
     async def _ask(
         self,
+        exchange: Exchange,
         worker: Worker,
         incoming: Incoming,
         prepared: Prepared,
@@ -233,9 +246,11 @@ class Proxy:
         """
         path = incoming.path if not incoming.query else f"{incoming.path}?{incoming.query.decode('latin-1')}"
         headers = incoming.headers if self._keys.open else [h for h in incoming.headers if h[0] not in CREDENTIALS]
+        traced = exchange.trace.headers(headers)
         response = await self._upstream.post(
-            worker.url, path, headers, body, incoming.method, lambda: self._budget.take(self._now()), incoming.rest
+            worker.url, path, traced, body, incoming.method, lambda: self._budget.take(self._now()), incoming.rest
         )
+        exchange.trace.answered(response.status)
         try:
             kind = _ELSEWHERE.get(response.status)
             if kind is not None and self._again(kind, incoming, prepared, tries):
@@ -282,6 +297,8 @@ class Proxy:
             cache_report = None if api.cached == "never" else worker.cache_report
             exchange.usage = usage_of(answer, cache_report, choices=exchange.choices) if api.counted else None
             self._remember(exchange, id_of(answer) if api.stored else None)
+            if exchange.trace.sampled and api.counted:
+                exchange.said = said_in(answer)
         else:
             worker.learn(api.path, response.status, answer)
             exchange.outcome, exchange.error_type = "error", str(response.status)
@@ -311,9 +328,11 @@ class Proxy:
         try:
             result = await relay_stream(response, first, send, tap, notice, dialect)
         except asyncio.CancelledError:
-            exchange.usage = tap.close().usage
+            result = tap.close()
+            exchange.usage, exchange.said = result.usage, said_by(result)
             raise
         self._remember(exchange, tap.response_id)
+        exchange.said = said_by(result)
         exchange.usage, exchange.outcome = result.usage if exchange.api.counted else None, result.outcome
         if result.outcome != "ok":
             exchange.error_type = "stream_broken" if result.outcome == "truncated" else "engine_error"

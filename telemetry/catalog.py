@@ -28,6 +28,16 @@ _DECISION: Final = ("policy", "reason", "worker")
 _HTTP: Final = ("http.route", "http.response.status_code", "error.type")
 _MODEL: Final = ("gen_ai.operation.name", "gen_ai.request.model", "route")
 
+OPERATIONS: Final = {
+    "/v1/chat/completions": "chat",
+    "/v1/responses": "chat",
+    "/v1/messages": "chat",
+    "/v1/completions": "text_completion",
+    "/generate": "text_completion",
+    "/v1/embeddings": "embeddings",
+}
+"""Path -> `gen_ai.operation.name`; other paths ask no model for anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -95,6 +105,9 @@ QUEUE_DURATION: Final = Metric("prefixgate.queue.duration", "histogram", "s", ("
 QUEUED: Final = Metric("prefixgate.queue.requests", "gauge", "{request}", ("gen_ai.request.model",), 200,
     "Requests waiting in the gateway because no worker can take them. Those refused count as error.type "
     "`overloaded` in prefixgate.requests.", "Queue")
+SPANS: Final = Metric("prefixgate.spans", "counter", "{span}", ("outcome",), 10,
+    "Spans by what became of them: sent, dropped because too many waited, failed to be delivered (docs/tracing.md).",
+    None)
 WORKER_UP: Final = Metric("prefixgate.worker.up", "gauge", "1", ("worker",), 1000,
     "1 while the worker answers its health check, else 0.", "Workers")
 WORKER_BREAKER: Final = Metric("prefixgate.worker.breaker_open", "gauge", "1", ("worker",), 1000,
@@ -116,7 +129,17 @@ CATALOG: Final = (
     *(UNCACHED_TOKENS, OUTPUT_TOKENS),
     *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
     *(HTTP_DURATION, REQUEST_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD, QUEUE_DURATION),
-    *(QUEUED, WORKER_UP, WORKER_BREAKER, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
+    *(
+        QUEUED,
+        SPANS,
+        WORKER_UP,
+        WORKER_BREAKER,
+        WORKER_RUNNING,
+        WORKER_QUEUED,
+        WORKER_KV_USAGE,
+        WORKER_ACTIVE,
+        INDEX_BLOCKS,
+    ),
 )
 
 _SUFFIXES: Final = {"s": "_seconds"}
