@@ -15,7 +15,7 @@ from gateway.guard import check_headers
 from gateway.identity import Caller, named_customer
 from gateway.incoming import Incoming
 from gateway.limits import Lease, Limiter, Refused, Standing
-from gateway.prepare import Prepared
+from gateway.prepared import Prepared
 
 
 class Admission:

@@ -10,7 +10,7 @@ from gateway.apis import RESPONSES, response_id
 from gateway.errors import Refusal
 from gateway.http1 import EngineFault
 from gateway.identity import Caller
-from gateway.prepare import Prepared
+from gateway.prepared import Prepared
 from gateway.response_ids import ResponseIds
 from gateway.upstream import Upstream
 from gateway.workers import Worker, Workers

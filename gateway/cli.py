@@ -96,7 +96,7 @@ def serve(path: Path | None, check: bool, **options: Any) -> None:
     """
     import os
 
-    from gateway.config import load_config
+    from gateway.config_file import load_config
     from gateway.credentials import load_secrets
     from gateway.tls import check_tls
 
@@ -148,7 +148,7 @@ def config(path: Path | None) -> None:
     import msgspec
     import yaml
 
-    from gateway.config import load_config
+    from gateway.config_file import load_config
 
     click.echo(yaml.safe_dump(msgspec.to_builtins(load_config(path, {})), sort_keys=False).rstrip())
 

@@ -18,7 +18,7 @@ from gateway.breaker import Verdict
 from gateway.config import Config
 from gateway.errors import Refusal
 from gateway.models import ModelGroup
-from gateway.prepare import Prepared
+from gateway.prepared import Prepared
 from gateway.queue import FairQueue
 from gateway.router import Route
 from gateway.workers import Worker, Workers

@@ -10,7 +10,7 @@ from gateway.config import DEFAULT_ROUTE
 from gateway.identity import ANONYMOUS
 from gateway.limits import Lease
 from gateway.misses import Misses, Sent
-from gateway.prepare import Prepared
+from gateway.prepared import Prepared
 from gateway.router import Route
 from gateway.workers import Worker
 from prefix.record import RequestRecord

@@ -14,7 +14,7 @@ import msgspec
 
 from engine_adapter.usage import Usage
 from gateway.dispatch import Place
-from gateway.prepare import Prepared
+from gateway.prepared import Prepared
 from prefix.causes import Cause, find_cause
 from prefix.divergence import first_divergence
 from prefix.errors import BodyError

@@ -1,7 +1,8 @@
 """Between a request and its spans: which facts of an exchange they are made of.
 
-The request path takes a few steps: `begin`; for a sampled request `attempt` at each engine, and `finished`, which
-hands over a tuple. What parts a divergent prompt from its nearest is found in the spans' thread, so often a second.
+The request path takes a few steps: `begin`; for a sampled request `note_attempt` at each engine, and `finished`,
+which hands over a tuple. What parts a divergent prompt from its nearest is found in the spans' thread, so many times
+a second.
 """
 
 import random
@@ -57,16 +58,6 @@ class Tracing:
         """The trace of a request with these headers."""
         return self._tracer.begin(headers)
 
-    def attempt(self, exchange: Exchange, place: Place, now: float) -> Attempt | None:
-        """A request goes to this place; None when nobody wants to know. now: monotonic seconds."""
-        if not exchange.trace.sampled:
-            return None
-        worker, route = place.worker, place.route
-        decision = Decision(
-            place.candidates, place.group.policy, route.reason, route.expected_cached_tokens, route.best_fleet_tokens
-        )
-        return exchange.trace.attempt(worker.id, worker.url, worker.engine.kind, decision, now)
-
     def finished(self, exchange: Exchange, record: RequestRecord, scope: Scope, now: float) -> None:
         """A request ended. now: monotonic seconds, as the exchange's."""
         if self._queue is None or not exchange.trace.sampled:
@@ -86,6 +77,17 @@ class Tracing:
                 said=exchange.said,
             )
         )
+
+
+def note_attempt(exchange: Exchange, place: Place, now: float) -> Attempt | None:
+    """A request goes to this place; None when nobody wants to know. now: monotonic seconds."""
+    if not exchange.trace.sampled:
+        return None
+    worker, route = place.worker, place.route
+    decision = Decision(
+        place.candidates, place.group.policy, route.reason, route.expected_cached_tokens, route.best_fleet_tokens
+    )
+    return exchange.trace.attempt(worker.id, worker.url, worker.engine.kind, decision, now)
 
 
 class Causes:

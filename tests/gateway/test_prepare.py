@@ -13,7 +13,8 @@ from gateway.errors import Refusal
 from gateway.identity import KeyRing
 from gateway.incoming import Incoming
 from gateway.models import Models
-from gateway.prepare import Prepared, Preparer
+from gateway.prepare import Preparer
+from gateway.prepared import Prepared
 from prefix.canonical import canonicalize
 from prefix.hoist import Hoist, HoistReport
 from tests.cases import case, wire
