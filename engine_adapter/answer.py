@@ -55,12 +55,6 @@ class Answer:
         return self.choices.get(0) or Choice()
 
     @property
-    def finish_reasons(self) -> tuple[str, ...]:
-        """Why each choice ended, in their order, as far as they told."""
-        told = (choice.finish_reason for _, choice in sorted(self.choices.items()))
-        return tuple(reason for reason in told if reason is not None)
-
-    @property
     def settled(self) -> bool:
         """Nothing earlier in the stream could change it, but an error."""
         finished = self.first.finish_reason is not None

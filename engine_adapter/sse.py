@@ -51,7 +51,6 @@ class StreamResult(msgspec.Struct, frozen=True):
     usage_partial: bool
     id: str | None = None
     model: str | None = None
-    finish_reasons: tuple[str, ...] = ()
 
 
 class StreamTap:
@@ -138,7 +137,6 @@ class StreamTap:
             usage_partial=usage is not None and not answer.done,
             id=answer.name or self._answer.name,
             model=answer.model or self._answer.model,
-            finish_reasons=answer.finish_reasons,
         )
 
     def _look_for_content(self, chunk: bytes) -> None:

@@ -63,6 +63,7 @@ class Gateway(FastAPI):
     upstream: Upstream
     fleet: Fleet
     aggregate: Aggregate
+    tracing: Tracing
     config: Config
     cors: Cors
 
@@ -151,7 +152,7 @@ def create_app(
     app.config = config
     app.cors = Cors(config.cors_origins)
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
-    app.upstream, app.fleet, app.proxy = upstream, fleet, proxy
+    app.upstream, app.fleet, app.proxy, app.tracing = upstream, fleet, proxy, tracing
     guard = AdminGuard(admin_token, config.host)
     app.include_router(admin_routes(guard, workers, health, exporters))
     app.include_router(api_routes(guard, aggregate, proxy.misses))

@@ -58,8 +58,9 @@ def said_in(body: bytes | None) -> Said:
 
 
 def said_by(result: StreamResult) -> Said:
-    """Of a stream."""
-    return Said(result.id, result.model, result.finish_reasons)
+    """Of a stream: only its first choice's end is read."""
+    reason = result.finish_reason
+    return Said(result.id, result.model, () if reason is None else (reason,))
 
 
 def _reasons(answers: list[_Answer]) -> Iterable[str]:
