@@ -17,11 +17,13 @@ from gateway.discovery.settings import DiscoveryConfig
 from gateway.guard import FIELDS
 from gateway.limits import NO_LIMITS, Limits
 from gateway.management import may_be_proxied
+from gateway.otlp_settings import TracingConfig
 from gateway.policies import POLICIES
 from prefix.canonical import Level, Rules
 from prefix.errors import ConfigError
 from prefix.hoist import Hoist
 from prefix.normalize import NONCES
+from telemetry.otlp import Protocol
 
 DEFAULT_ROUTE = "default"
 
@@ -115,6 +117,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """At most; never longer than 0.8 of what the engine keeps them (5 s on uvicorn)."""
     drain_timeout_s: Annotated[float, msgspec.Meta(ge=0)] = 30.0
     otlp_endpoint: str | None = None
+    """Base URL of an OpenTelemetry collector: metrics are pushed there."""
+    otlp_protocol: Protocol | None = None
+    """http or grpc; null: as OTEL_EXPORTER_OTLP_PROTOCOL says, else http."""
+    tracing: TracingConfig = TracingConfig()
     allow_paths: tuple[str, ...] = ()
     """Further paths to proxy, by load: `/v1/rerank`, or `/v1/audio/*` for all below. Never an engine's management."""
     cors_origins: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from gateway.capture_settings import CaptureConfig
 from gateway.config import Config, CustomerConfig, RouteConfig, check, check_engine_url
 from gateway.discovery.settings import DiscoveryConfig, KubernetesConfig
 from gateway.limits import Limits
+from gateway.otlp_settings import TracingConfig
 from prefix.errors import ConfigError
 from prefix.hoist import Hoist
 
@@ -86,6 +87,7 @@ def _explain(message: str) -> str:
         "$.customers[...]": CustomerConfig,
         "$.customers[...].limits": Limits,
         "$.limits": Limits,
+        "$.tracing": TracingConfig,
         "$.discovery": DiscoveryConfig,
         "$.capture": CaptureConfig,
         "$.discovery.kubernetes[...]": KubernetesConfig,

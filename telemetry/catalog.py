@@ -28,6 +28,16 @@ _DECISION: Final = ("policy", "reason", "worker")
 _HTTP: Final = ("http.route", "http.response.status_code", "error.type")
 _MODEL: Final = ("gen_ai.operation.name", "gen_ai.request.model", "route")
 
+OPERATIONS: Final = {
+    "/v1/chat/completions": "chat",
+    "/v1/responses": "chat",
+    "/v1/messages": "chat",
+    "/v1/completions": "text_completion",
+    "/generate": "text_completion",
+    "/v1/embeddings": "embeddings",
+}
+"""Path -> `gen_ai.operation.name`; other paths ask no model for anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -99,6 +109,9 @@ QUEUED: Final = Metric("prefixgate.queue.requests", "gauge", "{request}", ("gen_
     "`overloaded` in prefixgate.requests.", "Queue")
 CAPTURES: Final = Metric("prefixgate.captures", "counter", "{capture}", ("outcome",), 10,
     "Requests to be captured, by what became of it: written, too_large, queue_full, failed (docs/captures.md).", None)
+SPANS: Final = Metric("prefixgate.spans", "counter", "{span}", ("outcome",), 10,
+    "Spans by what became of them: sent, dropped because too many waited, failed to be delivered (docs/tracing.md).",
+    None)
 WORKER_UP: Final = Metric("prefixgate.worker.up", "gauge", "1", ("worker",), 1000,
     "1 while the worker answers its health check, else 0.", "Workers")
 WORKER_BREAKER: Final = Metric("prefixgate.worker.breaker_open", "gauge", "1", ("worker",), 1000,
@@ -121,7 +134,7 @@ CATALOG: Final = (
     *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
     *(HTTP_DURATION, REQUEST_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD, QUEUE_DURATION),
     *(QUEUED, WORKER_UP, WORKER_BREAKER, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
-    CAPTURES,
+    *(CAPTURES, SPANS),
 )
 
 _SUFFIXES: Final = {"s": "_seconds"}
