@@ -6,19 +6,24 @@ live in one process.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from secrets import token_bytes
 from typing import Any
 
 import msgspec
 from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from gateway.access_log import AccessLog
 from gateway.admin import AdminGuard, admin_routes
-from gateway.api import api_routes
+from gateway.api_cache import cache_routes
+from gateway.api_live import Live, live_routes
+from gateway.api_prompts import prompt_routes
+from gateway.api_requests import request_routes
 from gateway.apis import MESSAGES
 from gateway.capture import Captures
 from gateway.config import DEFAULT_ROUTE, Config
@@ -39,6 +44,7 @@ from gateway.version import __version__
 from gateway.workers import Workers
 from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
+from telemetry.board import Board
 from telemetry.catalog import CAPTURES, SPANS
 from telemetry.labels import PATHS, Labels
 from telemetry.points import by_label
@@ -120,11 +126,13 @@ def create_app(
     aggregate = Aggregate(_labels(config))
     health = Health(config, workers, upstream, lambda names: aggregate.labels.learn_models(names))
     fleet = Fleet(config, workers, health)
+    now = _clock()
+    board = Board(now())
     access_log = AccessLog(config.access_log)
     captures = Captures(config.capture, secrets.capture, token_bytes(32))
 
     def finished(record: RequestRecord, exchange: Exchange) -> None:
-        aggregate.record(record)
+        board.record(aggregate.record(record), record, now())
         access_log.write(record)
         captures.offer(record, exchange.prepared, exchange.raw)
 
@@ -163,8 +171,12 @@ def create_app(
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.upstream, app.fleet, app.proxy, app.tracing = upstream, fleet, proxy, tracing
     guard = AdminGuard(admin_token, config.host)
+    live = Live(board, lambda: app.config, now)
     app.include_router(admin_routes(guard, workers, health, exporters))
-    app.include_router(api_routes(guard, aggregate, proxy.misses))
+    app.include_router(cache_routes(guard, aggregate))
+    app.include_router(live_routes(guard, live))
+    app.include_router(prompt_routes(guard, live))
+    app.include_router(request_routes(guard, proxy.misses))
     _public_routes(app)
     _error_handlers(app)
     return app
@@ -217,6 +229,12 @@ def _error_handlers(app: Gateway) -> None:
         headers = {name.decode(): value.decode() for name, value in error.headers(dialect)}
         return Response(error.body(dialect), error.kind.status, headers)
 
+    @app.exception_handler(RequestValidationError)
+    async def unusable(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        name = str(first["loc"][-1])
+        return await refused(request, Refusal("invalid_query", f"{name}: {first['msg']}", param=name))
+
     @app.exception_handler(500)
     async def failed(request: Request, _: Exception) -> Response:
         return await refused(request, Refusal("internal_error"))
@@ -233,6 +251,12 @@ def _error_handlers(app: Gateway) -> None:
 def _labels(config: Config) -> Labels:
     paths = (*PATHS, *config.allow_paths)
     return Labels((DEFAULT_ROUTE, *config.routes), tuple(config.customers), default_route=DEFAULT_ROUTE, paths=paths)
+
+
+def _clock() -> Callable[[], float]:
+    """Unix seconds that never go backwards."""
+    origin = time.time() - time.monotonic()
+    return lambda: origin + time.monotonic()
 
 
 def _json(body: Any, status: int, headers: dict[str, str]) -> Response:
