@@ -22,6 +22,7 @@ from gateway.apis import MESSAGES
 from gateway.config import DEFAULT_ROUTE, Config
 from gateway.cors import Cors, options
 from gateway.credentials import NO_SECRETS, Secrets
+from gateway.dashboard import dashboard_routes
 from gateway.discovery.fleet import Fleet
 from gateway.errors import Refusal
 from gateway.health import Health
@@ -144,6 +145,7 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     guard = AdminGuard(admin_token, config.host)
     app.include_router(admin_routes(guard, workers, health, exporters))
     app.include_router(api_routes(guard, aggregate, proxy.misses))
+    app.include_router(dashboard_routes(guard))
     _public_routes(app)
     _error_handlers(app)
     return app
