@@ -6,18 +6,23 @@ live in one process.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from gateway.access_log import AccessLog
 from gateway.admin import AdminGuard, admin_routes
-from gateway.api import api_routes
+from gateway.api_cache import cache_routes
+from gateway.api_live import Live, live_routes
+from gateway.api_prompts import prompt_routes
+from gateway.api_requests import request_routes
 from gateway.apis import MESSAGES
 from gateway.config import DEFAULT_ROUTE, Config
 from gateway.cors import Cors, options
@@ -33,6 +38,7 @@ from gateway.version import __version__
 from gateway.workers import Workers
 from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
+from telemetry.board import Board
 from telemetry.gauges import WorkerGauges
 from telemetry.labels import PATHS, Labels
 from telemetry.setup import create_exporters
@@ -108,10 +114,12 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     aggregate = Aggregate(_labels(config))
     health = Health(config, workers, upstream, lambda names: aggregate.labels.learn_models(names))
     fleet = Fleet(config, workers, health)
+    now = _clock()
+    board = Board(now())
     access_log = AccessLog(config.access_log)
 
     def finished(record: RequestRecord) -> None:
-        aggregate.record(record)
+        board.record(aggregate.record(record), record, now())
         access_log.write(record)
 
     proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets)
@@ -143,9 +151,13 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.upstream, app.fleet, app.proxy = upstream, fleet, proxy
     guard = AdminGuard(admin_token, config.host)
+    live = Live(board, lambda: app.config, now)
     app.include_router(admin_routes(guard, workers, health, exporters))
-    app.include_router(api_routes(guard, aggregate, proxy.misses))
     app.include_router(dashboard_routes(guard))
+    app.include_router(cache_routes(guard, aggregate))
+    app.include_router(live_routes(guard, live))
+    app.include_router(prompt_routes(guard, live))
+    app.include_router(request_routes(guard, proxy.misses))
     _public_routes(app)
     _error_handlers(app)
     return app
@@ -198,6 +210,12 @@ def _error_handlers(app: Gateway) -> None:
         headers = {name.decode(): value.decode() for name, value in error.headers(dialect)}
         return Response(error.body(dialect), error.kind.status, headers)
 
+    @app.exception_handler(RequestValidationError)
+    async def unusable(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        name = str(first["loc"][-1])
+        return await refused(request, Refusal("invalid_query", f"{name}: {first['msg']}", param=name))
+
     @app.exception_handler(500)
     async def failed(request: Request, _: Exception) -> Response:
         return await refused(request, Refusal("internal_error"))
@@ -231,6 +249,12 @@ def _gauges(workers: Workers, models: Models) -> list[WorkerGauges]:
         )
         for worker in workers
     ]
+
+
+def _clock() -> Callable[[], float]:
+    """Unix seconds that never go backwards."""
+    origin = time.time() - time.monotonic()
+    return lambda: origin + time.monotonic()
 
 
 def _json(body: Any, status: int, headers: dict[str, str]) -> Response:
