@@ -18,13 +18,13 @@ const CHOSEN = {
 };
 
 const WHY = {
-  page: (n) => `${n} were lost to rounding: the engine caches whole pages, and computes the last token always.`,
-  stale: (n) => `${n} the gateway believed to be in that worker's cache, though no report had ever confirmed it.`,
-  evicted: (n) => `${n} had been in a cache and were thrown out before this request came.`,
-  routed_away: (n) => `${n} were in another worker's cache.`,
-  isolated: (n) => `${n} are cached as the same text under another cache salt, which this request may not use.`,
-  divergent: (n) => `${n} stand word for word in a recent prompt too, but behind something that differs, where no cache can reach them.`,
-  new: (n) => `${n} nobody had sent before, or they were still being computed.`,
+  page: (n, were) => `${n} ${were} lost to rounding: the engine caches whole pages, and computes the last token always.`,
+  stale: (n) => `${n} the gateway believed to be in this worker's cache, though no report had ever confirmed it.`,
+  evicted: (n, were) => `${n} had been in a cache and ${were} thrown out before this request came.`,
+  routed_away: (n, were) => `${n} ${were} in another worker's cache.`,
+  isolated: (n, were) => `${n} ${were} cached as the same text under another salt, which this request may not use.`,
+  divergent: (n) => `${n} can be found word for word in a recent prompt too, but behind something that differs, where no cache can reach them.`,
+  new: (n, were) => `${n} ${were} new: nobody had sent this text before, or it was still being computed.`,
   unknown: (n) => `Of ${n} nobody knows: the engine did not report how much was cached.`,
 };
 
@@ -52,7 +52,7 @@ export function routing(row) {
 export function explained(row) {
   return present(row.uncached_by_reason)
     .sort(([, a], [, b]) => b - a)
-    .map(([reason, tokens]) => [reason, (WHY[reason.key] ?? ((n) => `${n}: ${reason.title}.`))(count(tokens))]);
+    .map(([reason, tokens]) => [reason, (WHY[reason.key] ?? ((n) => `${n}: ${reason.title}.`))(count(tokens), tokens === 1 ? "was" : "were")]);
 }
 
 /** Where it parts from its nearest recent prompt. */

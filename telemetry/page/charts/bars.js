@@ -2,7 +2,7 @@
 
 import { h, hidden, say, wide } from "../dom.js";
 import { compact, percent, seconds, total, whole } from "../format.js";
-import { present, reason } from "../reasons.js";
+import { present } from "../reasons.js";
 
 /** A bar of tokens in the colours of their reasons. cached: null leaves the cached ones out. {node, update} */
 export function stack(size = "") {
@@ -34,13 +34,13 @@ export function stacked(byReason, cached = null, size = "small") {
 /** What the colours of a bar mean, with numbers. */
 export function legend(byReason, cached = null) {
   const all = total(byReason) + (cached ?? 0);
-  const parts = Object.entries({ ...(cached ? { cached } : {}), ...byReason }).filter(([, tokens]) => tokens > 0);
-  const title = (key) => (key === "cached" ? "Cached" : reason(key).title);
+  const parts = present(byReason).map(([{ key, title }, tokens]) => [key, title, tokens]);
+  if (cached) parts.unshift(["cached", "Cached", cached]);
   return h(
     "ul",
     { class: "legend" },
-    parts.map(([key, tokens]) =>
-      h("li", {}, h("i", { class: `swatch c-${key}` }), title(key), h("b", {}, compact(tokens)), h("span", { class: "muted" }, percent(tokens / all))),
+    parts.map(([key, title, tokens]) =>
+      h("li", {}, h("i", { class: `swatch c-${key}` }), title, h("b", {}, compact(tokens)), h("span", { class: "muted" }, percent(tokens / all))),
     ),
   );
 }

@@ -42,8 +42,8 @@ function column(point, left, y, width) {
   });
 }
 
-/** The next of 1, 2, 4, 5, 10 … above a value: a top whose half is round too. */
+/** The next round number above a value whose half is round too. */
 function nice(value) {
   const scale = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 4, 5, 10].find((each) => each * scale >= value) * scale;
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((each) => each * scale >= value) * scale;
 }

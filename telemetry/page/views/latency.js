@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { spread } from "../charts/bars.js";
 import { h } from "../dom.js";
-import { compact, seconds, whole } from "../format.js";
+import { seconds, whole } from "../format.js";
 import { card, exports, labelsOf, noTraffic, select } from "../parts.js";
 import { href } from "../route.js";
 
@@ -19,8 +19,9 @@ export async function latency({ route }) {
   const panels = KINDS.map(([key, title, note]) => panel(key, title, note));
   const lesson = h("div", { hidden: true }, noTraffic());
   const draw = ({ rows }) => {
-    lesson.hidden = rows.length > 0;
-    for (const { update } of panels) update(rows);
+    const used = trimmed(rows);
+    lesson.hidden = used.length > 0;
+    for (const { update } of panels) update(used);
   };
   draw(first);
   const go = (value) => (location.hash = href(["latency"], { route: value }));
@@ -56,6 +57,12 @@ function panel(key, title, note) {
   };
 }
 
+/** Without the lengths at both ends that no prompt had. */
+function trimmed(rows) {
+  const had = rows.map(({ requests }) => requests > 0);
+  return rows.slice(Math.max(0, had.indexOf(true)), had.lastIndexOf(true) + 1);
+}
+
 function line(row, key, low, high) {
   const value = row[key];
   return h(
@@ -86,7 +93,7 @@ function ticks(low, high) {
 }
 
 function range({ prompt_tokens_from: from, prompt_tokens_to: to }) {
-  return to == null ? `from ${compact(from)}` : `${compact(from)} – ${compact(to)}`;
+  return to == null ? `from ${whole(from)}` : `${whole(from)} – ${whole(to)}`;
 }
 
 function key() {

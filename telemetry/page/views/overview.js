@@ -11,7 +11,7 @@ import { card, choice, exports, figure, noTraffic } from "../parts.js";
 import { DOCS, REASONS, avoidable } from "../reasons.js";
 import { remember } from "../route.js";
 
-const WINDOWS = [["600", "10 min"], ["3600", "1 h"], ["21600", "6 h"]];
+const WINDOWS = [["600", "10 min"], ["1800", "30 min"], ["3600", "1 h"]];
 const MOST_POINTS = 120;
 
 /** The overview. */
@@ -91,7 +91,7 @@ function keyFigures() {
   const hit = figure("Hit rate");
   const saved = figure("Served from cache");
   const lost = figure("Avoidable");
-  const trust = figure("Expected against delivered");
+  const trust = figure("Off prediction");
   const pace = figure("Requests");
   return {
     node: h("div", { class: "figures" }, [hit, saved, lost, trust, pace].map(({ node }) => node)),
@@ -102,8 +102,8 @@ function keyFigures() {
       const could = avoidable(totals.uncached_by_reason);
       lost.update(compact(could), input ? `tokens, ${percent(could / input)} of the input` : "");
       const off = input ? rate(cached, input) - rate(expected, input) : null;
-      trust.update(inPoints(off), `${compact(expected)} expected, ${compact(cached)} cached`);
-      pace.update(compact(totals.requests), `${perSecond == null ? "–" : perSecond.toFixed(1)} per second in the last minute`);
+      trust.update(inPoints(off), `${compact(expected)} expected, ${compact(cached)} came`);
+      pace.update(compact(totals.requests), `${perSecond.toFixed(1)} a second in the last minute`);
     },
   };
 }

@@ -66,7 +66,7 @@ const sums = [
   { key: "hit", title: "Hit rate", numeric: true, first: "asc", value: (row) => row.hit_rate, cell: (row) => percent(row.hit_rate) },
 ];
 const lost = { key: "lost", title: "Avoidable", numeric: true, value: (row) => avoidable(row.uncached_by_reason), cell: (row) => compact(avoidable(row.uncached_by_reason)) };
-const where = { key: "where", title: "Where uncached tokens go", wide: true, value: (row) => total(row.uncached_by_reason), cell: (row) => stacked(row.uncached_by_reason) };
+const where = { key: "where", title: "Uncached", wide: true, value: (row) => total(row.uncached_by_reason), cell: (row) => stacked(row.uncached_by_reason) };
 
 function named(key, title, text, target) {
   return { key, title, fixed: true, value: text, cell: (row) => h("a", { href: target(row) }, text(row)) };
@@ -88,10 +88,10 @@ function versions({ route }) {
       ...sums,
       { key: "spark", title: "30 min", cell: (row) => sparkline(row.sparkline) },
       lost,
-      { key: "day", title: "Recoverable a day", numeric: true, value: (row) => row.recoverable_tokens_per_day, cell: (row) => compact(row.recoverable_tokens_per_day) },
+      { key: "day", title: "Recoverable/day", numeric: true, value: (row) => row.recoverable_tokens_per_day, cell: (row) => compact(row.recoverable_tokens_per_day) },
       { key: "ttft", title: "TTFT p50", numeric: true, wide: true, value: (row) => row.ttft_s?.p50, cell: (row) => seconds(row.ttft_s?.p50) },
       where,
-      { key: "verdict", title: "Against predecessor", value: (row) => row.regression?.hit_rate_change, first: "asc", numeric: false, cell: (row) => verdict(row.regression) },
+      { key: "verdict", title: "Against the last", value: (row) => row.regression?.hit_rate_change, first: "asc", numeric: false, cell: (row) => verdict(row.regression) },
     ],
   };
 }

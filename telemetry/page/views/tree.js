@@ -2,7 +2,7 @@
 // through; each row below goes on where the one above ends.
 
 import { get } from "../api.js";
-import { h, hidden } from "../dom.js";
+import { h } from "../dom.js";
 import { compact, count, percent } from "../format.js";
 import { exports, labelsOf, lesson, noTraffic, select } from "../parts.js";
 import { href } from "../route.js";
@@ -98,12 +98,12 @@ function piece(node, about) {
       "data-parent": node.parent ?? "",
       "data-heat": Math.min(4, Math.ceil(node.share * 4)),
       title: `${text}, ${percent(node.share, 0)} of requests`,
+      "aria-label": `${text}, ${percent(node.share, 0)} of requests, ${node.prompt_versions.join(", ")}`,
       onfocus: show,
       onclick: (event) => event.currentTarget.focus(),
     },
     h("b", {}, text),
     h("span", {}, percent(node.share, 0)),
-    hidden(node.prompt_versions.join(", ")),
   );
   box.style.left = `${node.left * 100}%`;
   box.style.width = `${node.width * 100}%`;

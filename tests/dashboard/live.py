@@ -1,0 +1,76 @@
+"""A live gateway with the demo's traffic for the page to show: real requests over HTTP, simulated engines.
+
+Planted in it: a clock in front of a prompt version and tools in a random order (the demo's own habits), caches that
+are too small, and one customer whose requests carry a cache salt each. `lapse` makes the page's clock run faster than
+the traffic, so that a short run fills an hour of charts; nothing else is told another time.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from unittest import mock
+
+import msgspec
+
+from engine_adapter.engine_request import EngineConfig
+from engine_adapter.simulated import SimulatedEngine
+from engine_adapter.simulated_options import EngineOptions
+from gateway.demo.command import MODEL
+from gateway.demo.load import replay
+from gateway.demo.script import ROUTES
+from gateway.demo.workload import DemoRequest, Workload, build_workload
+from gateway.trace_file import BUNDLED_BLOCK_TOKENS, BUNDLED_TRACE, read_trace
+from tests.gateway.running import Running, running
+
+SALTED = "initech"
+"""The customer whose requests share nothing, as each has a salt of its own."""
+ENGINES = 3
+KV_TOKENS = 60_000
+
+
+def traffic(count: int, seconds: float) -> Workload:
+    """So many requests of the demo, over so many seconds, with salts for one customer."""
+    trace = read_trace(BUNDLED_TRACE)
+    workload = build_workload(trace, block_tokens=BUNDLED_BLOCK_TOKENS, count=count, seconds=seconds, model=MODEL)
+    return replace(workload, requests=tuple(map(_salted, range(count), workload.requests)))
+
+
+def _salted(number: int, request: DemoRequest) -> DemoRequest:
+    if request.customer != SALTED:
+        return request
+    body = msgspec.json.decode(request.body) | {"cache_salt": f"session {number}"}
+    return replace(request, body=msgspec.json.encode(body))
+
+
+@asynccontextmanager
+async def live(
+    *, count: int = 0, seconds: float = 1.0, admin_token: str | None = None, lapse: float = 1.0, speed: float = 1.0
+) -> AsyncIterator[Running]:
+    """A gateway that has served `count` requests of the demo."""
+    config = EngineConfig(kv_capacity_tokens=KV_TOKENS)
+    options = EngineOptions(model=MODEL, config=config, speed=speed, stream_interval=8)
+    async with AsyncExitStack() as stack:
+        engines = [await stack.enter_async_context(SimulatedEngine(options)) for _ in range(ENGINES)]
+        stack.enter_context(mock.patch("gateway.app._clock", lambda: _lapsing(lapse)))
+        routes = {name: {} for name in ROUTES}
+        gateway = await stack.enter_async_context(running(*engines, admin_token=admin_token, routes=routes))
+        if count:
+            outcomes = await replay(traffic(count, seconds), gateway.url, lambda _: None)
+            failed = [outcome.error for outcome in outcomes if outcome.error]
+            assert not failed, failed[:3]
+        yield gateway
+
+
+def _lapsing(lapse: float) -> Callable[[], float]:
+    """Unix seconds, monotonic, that run `lapse` times as fast as time does, and are right about now at the end of
+    nothing: they start as long ago as they will have run ahead is not known, so they start now."""
+    start, wall = time.monotonic(), time.time()
+    return lambda: wall + (time.monotonic() - start) * lapse
+
+
+async def settled(gateway: Running) -> None:
+    """Wait until every request is counted."""
+    while not gateway.settled():
+        await asyncio.sleep(0.01)
