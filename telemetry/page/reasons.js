@@ -8,7 +8,7 @@ export const REASONS = [
     avoidable: true,
     plain: "Something small differs early in the prompt, so the same text behind it is computed again.",
     means: "behind the place where it parts from its nearest recent prompt, text that stands in that one too",
-    todo: "what divergent.advice says: move the clock, sort the list",
+    todo: "move the clock, sort the list",
   },
   {
     key: "evicted",

@@ -1,7 +1,7 @@
 // A table of many rows: sort, filter, pages, arrow keys. Only one page of rows is in the document.
 //
 // A column: {key, title, value(row) to sort by, cell(row) -> text or node, numeric?, first? ("asc": as sorted first),
-// fixed?: its node is made once per row, so that what has the focus stays, wide?: only on wide screens}.
+// fixed?: its node is made once per row, so that what has the focus stays, room?: "wide" or "middle", the screens it needs}.
 
 import { h, mark, say } from "./dom.js";
 import { whole } from "./format.js";
@@ -146,8 +146,8 @@ export function sortOf(query, key, way) {
   return name && (given === "asc" || given === "desc") ? { key: name, way: given } : { key, way };
 }
 
-function classes({ numeric, wide }) {
-  return [numeric && "number", wide && "wide"].filter(Boolean).join(" ") || null;
+function classes({ numeric, room }) {
+  return [numeric && "number", room].filter(Boolean).join(" ") || null;
 }
 
 function other(way) {

@@ -7,7 +7,7 @@ const MARKS = { worse: "▼", better: "▲", same: "=", "not enough data": "…"
 
 /** A badge, for tables. */
 export function verdict(regression) {
-  if (!regression) return h("span", { class: "muted" }, "first of its route");
+  if (!regression) return h("span", { class: "muted" }, "first");
   const { verdict: word, hit_rate_change: change } = regression;
   const name = word.split(" ")[0];
   const size = word === "worse" || word === "better" ? ` ${points(change)}` : "";

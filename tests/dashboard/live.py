@@ -31,17 +31,18 @@ KV_TOKENS = 60_000
 
 
 def traffic(count: int, seconds: float) -> Workload:
-    """So many requests of the demo, over so many seconds, with salts for one customer."""
+    """So many requests of the demo, over so many seconds, with salts for one customer. Versions are named after
+    their route, as people name them."""
     trace = read_trace(BUNDLED_TRACE)
     workload = build_workload(trace, block_tokens=BUNDLED_BLOCK_TOKENS, count=count, seconds=seconds, model=MODEL)
-    return replace(workload, requests=tuple(map(_salted, range(count), workload.requests)))
+    return replace(workload, requests=tuple(map(_planted, range(count), workload.requests)))
 
 
-def _salted(number: int, request: DemoRequest) -> DemoRequest:
-    if request.customer != SALTED:
-        return request
-    body = msgspec.json.decode(request.body) | {"cache_salt": f"session {number}"}
-    return replace(request, body=msgspec.json.encode(body))
+def _planted(number: int, request: DemoRequest) -> DemoRequest:
+    version, body = f"{request.route}-{request.prompt_version}", request.body
+    if request.customer == SALTED:
+        body = msgspec.json.encode(msgspec.json.decode(body) | {"cache_salt": f"session {number}"})
+    return replace(request, prompt_version=version, body=body)
 
 
 @asynccontextmanager
@@ -64,8 +65,7 @@ async def live(
 
 
 def _lapsing(lapse: float) -> Callable[[], float]:
-    """Unix seconds, monotonic, that run `lapse` times as fast as time does, and are right about now at the end of
-    nothing: they start as long ago as they will have run ahead is not known, so they start now."""
+    """Unix seconds, monotonic, that run `lapse` times as fast as time does."""
     start, wall = time.monotonic(), time.time()
     return lambda: wall + (time.monotonic() - start) * lapse
 

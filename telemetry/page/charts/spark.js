@@ -3,7 +3,7 @@
 import { h, s } from "../dom.js";
 import { UNKNOWN, percent } from "../format.js";
 
-const WIDTH = 96;
+const WIDTH = 88;
 const HEIGHT = 24;
 
 /** values: rates or null, oldest first. */

@@ -12,7 +12,7 @@ import { DOCS, REASONS, avoidable } from "../reasons.js";
 import { remember } from "../route.js";
 
 const WINDOWS = [["600", "10 min"], ["1800", "30 min"], ["3600", "1 h"]];
-const MOST_POINTS = 120;
+const MOST_POINTS = 60;
 
 /** The overview. */
 export async function overview(query) {
@@ -91,7 +91,7 @@ function keyFigures() {
   const hit = figure("Hit rate");
   const saved = figure("Served from cache");
   const lost = figure("Avoidable");
-  const trust = figure("Off prediction");
+  const trust = figure("Prediction error");
   const pace = figure("Requests");
   return {
     node: h("div", { class: "figures" }, [hit, saved, lost, trust, pace].map(({ node }) => node)),

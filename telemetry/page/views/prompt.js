@@ -32,7 +32,7 @@ export async function prompt(route, version) {
     redrawn(compared, row.comparison, (comparison) => comparisonOf(comparison, route, version));
     const to = past.at(-1)?.at ?? row.last_seen;
     const from = Math.min(Math.max(to - WINDOW_S, row.first_seen), to - 60);
-    chart.update(thinned(past.filter(({ at }) => at >= from), 120, join), from, to);
+    chart.update(thinned(past.filter(({ at }) => at >= from), 60, join), from, to);
   }
 
   draw(await load());

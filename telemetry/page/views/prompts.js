@@ -61,12 +61,11 @@ export async function prompts(query) {
 }
 
 const sums = [
-  { key: "requests", title: "Requests", numeric: true, value: (row) => row.requests, cell: (row) => compact(row.requests) },
-  { key: "input", title: "Input", numeric: true, wide: true, value: (row) => row.input_tokens, cell: (row) => compact(row.input_tokens) },
+  { key: "requests", title: "Requests", numeric: true, room: "middle", value: (row) => row.requests, cell: (row) => compact(row.requests) },
   { key: "hit", title: "Hit rate", numeric: true, first: "asc", value: (row) => row.hit_rate, cell: (row) => percent(row.hit_rate) },
 ];
 const lost = { key: "lost", title: "Avoidable", numeric: true, value: (row) => avoidable(row.uncached_by_reason), cell: (row) => compact(avoidable(row.uncached_by_reason)) };
-const where = { key: "where", title: "Uncached", wide: true, value: (row) => total(row.uncached_by_reason), cell: (row) => stacked(row.uncached_by_reason) };
+const where = { key: "where", title: "Uncached", room: "wide", value: (row) => total(row.uncached_by_reason), cell: (row) => stacked(row.uncached_by_reason) };
 
 function named(key, title, text, target) {
   return { key, title, fixed: true, value: text, cell: (row) => h("a", { href: target(row) }, text(row)) };
@@ -86,12 +85,12 @@ function versions({ route }) {
       named("version", "Prompt version", (row) => row.prompt_version ?? NONE, target),
       { key: "route", title: "Route", value: (row) => row.route, cell: (row) => row.route },
       ...sums,
-      { key: "spark", title: "30 min", cell: (row) => sparkline(row.sparkline) },
+      { key: "spark", title: "30 min", room: "middle", cell: (row) => sparkline(row.sparkline) },
       lost,
-      { key: "day", title: "Recoverable/day", numeric: true, value: (row) => row.recoverable_tokens_per_day, cell: (row) => compact(row.recoverable_tokens_per_day) },
-      { key: "ttft", title: "TTFT p50", numeric: true, wide: true, value: (row) => row.ttft_s?.p50, cell: (row) => seconds(row.ttft_s?.p50) },
+      { key: "day", title: "Recoverable/day", numeric: true, room: "middle", value: (row) => row.recoverable_tokens_per_day, cell: (row) => compact(row.recoverable_tokens_per_day) },
+      { key: "ttft", title: "TTFT p50", numeric: true, room: "wide", value: (row) => row.ttft_s?.p50, cell: (row) => seconds(row.ttft_s?.p50) },
       where,
-      { key: "verdict", title: "Against the last", value: (row) => row.regression?.hit_rate_change, first: "asc", numeric: false, cell: (row) => verdict(row.regression) },
+      { key: "verdict", title: "Against the last", room: "middle", value: (row) => row.regression?.hit_rate_change, first: "asc", numeric: false, cell: (row) => verdict(row.regression) },
     ],
   };
 }
@@ -100,7 +99,7 @@ function groups(by) {
   const query = (row) => ({ [by]: row[by] ?? "" });
   const target = (row) => (by === "route" ? href(["prompts"], { by: "prompt_version", route: row.route }) : href(["requests"], query(row)));
   const sparks = new Map();
-  const spark = { key: "spark", title: "30 min", cell: (row) => h("span", { "data-spark": row[by] }, sparkline(sparks.get(row[by]))) };
+  const spark = { key: "spark", title: "30 min", room: "middle", cell: (row) => h("span", { "data-spark": row[by] }, sparkline(sparks.get(row[by]))) };
   return {
     path: "api/cache",
     parameters: { by },

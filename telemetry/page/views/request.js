@@ -45,7 +45,7 @@ function reasons(row) {
     "div",
     {},
     h("h2", {}, "Why the others were not cached"),
-    h("ul", { class: "why" }, lines.map(([{ key, todo, avoidable }, text]) => h("li", {}, h("i", { class: `swatch c-${key}` }), h("span", {}, text, avoidable && h("span", { class: "note" }, ` What to do: ${todo}.`))))),
+    h("ul", { class: "why" }, lines.map(([{ key, todo, avoidable }, text]) => h("li", {}, h("i", { class: `swatch c-${key}` }), h("span", {}, text, avoidable && key !== "divergent" && h("span", { class: "note" }, ` What to do: ${todo}.`))))),
     h("a", { href: DOCS, rel: "noreferrer" }, "All reasons: docs/misses.md"),
   );
 }
