@@ -7,7 +7,7 @@ the traffic, so that a short run fills an hour of charts; nothing else is told a
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from unittest import mock
@@ -17,6 +17,7 @@ import msgspec
 from engine_adapter.engine_request import EngineConfig
 from engine_adapter.simulated import SimulatedEngine
 from engine_adapter.simulated_options import EngineOptions
+from gateway.config import RouteConfig
 from gateway.demo.command import MODEL
 from gateway.demo.load import replay
 from gateway.demo.script import ROUTES
@@ -47,16 +48,22 @@ def _planted(number: int, request: DemoRequest) -> DemoRequest:
 
 @asynccontextmanager
 async def live(
-    *, count: int = 0, seconds: float = 1.0, admin_token: str | None = None, lapse: float = 1.0, speed: float = 1.0
+    *,
+    count: int = 0,
+    seconds: float = 1.0,
+    admin_token: str | None = None,
+    lapse: float = 1.0,
+    speed: float = 1.0,
+    routes: Iterable[str] = ROUTES,
 ) -> AsyncIterator[Running]:
-    """A gateway that has served `count` requests of the demo."""
+    """A gateway that has served `count` requests of the demo within so many seconds. speed: of the engines."""
     config = EngineConfig(kv_capacity_tokens=KV_TOKENS)
     options = EngineOptions(model=MODEL, config=config, speed=speed, stream_interval=8)
     async with AsyncExitStack() as stack:
         engines = [await stack.enter_async_context(SimulatedEngine(options)) for _ in range(ENGINES)]
-        stack.enter_context(mock.patch("gateway.app._clock", lambda: _lapsing(lapse)))
-        routes = {name: {} for name in ROUTES}
-        gateway = await stack.enter_async_context(running(*engines, admin_token=admin_token, routes=routes))
+        stack.enter_context(mock.patch("gateway.app._clock", return_value=_lapsing(lapse)))
+        settings = {name: RouteConfig() for name in routes}
+        gateway = await stack.enter_async_context(running(*engines, admin_token=admin_token, routes=settings))
         if count:
             outcomes = await replay(traffic(count, seconds), gateway.url, lambda _: None)
             failed = [outcome.error for outcome in outcomes if outcome.error]

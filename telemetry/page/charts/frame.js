@@ -47,9 +47,9 @@ export function timeChart({ label, height, columns, ...chart }) {
 
   /** Draws the crosshair at the point in hand. */
   function point() {
-    const each = state.points.find(({ at }) => at === state.at);
-    readout.hidden = each === undefined;
-    if (each === undefined) return void cross.replaceChildren();
+    const each = state.at === null ? null : nearest(state.points, state.at);
+    readout.hidden = each === null;
+    if (each === null) return void cross.replaceChildren();
     const { x, y, base } = scales();
     const dots = (chart.dots?.(each) ?? []).map(([color, value]) => s("circle", { class: `dot c-${color}`, cx: x(each.at), cy: y(value), r: 4 }));
     cross.replaceChildren(s("line", { x1: x(each.at), x2: x(each.at), y1: TOP, y2: base }), ...dots);
@@ -108,13 +108,13 @@ export function timeChart({ label, height, columns, ...chart }) {
   };
 }
 
-/** Points joined by so many that at most `most` are left; sums are of what `join` adds up. */
+/** Points joined by so many that about `most` are left; at round times, so that they stay when new ones come. */
 export function thinned(points, most, join) {
   const size = Math.ceil(points.length / most);
   if (size <= 1) return points;
-  const joined = [];
-  for (let end = points.length; end > 0; end -= size) joined.unshift(points.slice(Math.max(0, end - size), end).reduce(join));
-  return joined;
+  const width = size * (points[1].at - points[0].at);
+  const groups = Map.groupBy(points, ({ at }) => Math.floor(at / width));
+  return [...groups.values()].map((group) => group.reduce(join));
 }
 
 function yAxis({ x, y, top }, { ticks, format }, width) {
