@@ -29,6 +29,7 @@ from gateway.capture import Captures
 from gateway.config import DEFAULT_ROUTE, Config
 from gateway.cors import Cors, options
 from gateway.credentials import NO_SECRETS, Secrets
+from gateway.dashboard import dashboard_routes
 from gateway.discovery.fleet import Fleet
 from gateway.errors import Refusal
 from gateway.exchange import Exchange
@@ -173,6 +174,7 @@ def create_app(
     guard = AdminGuard(admin_token, config.host)
     live = Live(board, lambda: app.config, now)
     app.include_router(admin_routes(guard, workers, health, exporters))
+    app.include_router(dashboard_routes(guard))
     app.include_router(cache_routes(guard, aggregate))
     app.include_router(live_routes(guard, live))
     app.include_router(prompt_routes(guard, live))
