@@ -259,7 +259,8 @@ def test_the_exporter_of_the_protocol(
     installed, asked = Installed(), []
     monkeypatch.setattr(setup, "entry_points", lambda **names: asked.append(names["name"]) or [installed])
     otlp = find_target("metrics", {}, endpoint="http://collector:4318", protocol=protocol)
-    exporters = create_exporters(aggregate, lambda: GAUGES, otlp=otlp)
+    further = [by_label(SPANS, {}), by_label(CAPTURES, {})]
+    exporters = create_exporters(aggregate, lambda: GAUGES, otlp=otlp, further=lambda: further)
     exporters.flush()
     exporters.shutdown()
     (exporter,) = installed.made
