@@ -32,7 +32,6 @@ class Admission:
     def enter(self, exchange: Exchange, caller: Caller, incoming: Incoming, now: float) -> None:
         """Raises Refusal `field_not_allowed` (a header) or `rate_limited`."""
         exchange.customer = named_customer(caller, incoming.own)
-        exchange.traceparent = incoming.traceparent
         if caller.config is not None:
             check_headers(incoming.headers, caller.config.allow_fields)
         exchange.lease = self._limiter.enter(exchange.customer, now)

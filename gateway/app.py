@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from secrets import token_bytes
 from typing import Any
 
 import msgspec
@@ -19,34 +20,40 @@ from gateway.access_log import AccessLog
 from gateway.admin import AdminGuard, admin_routes
 from gateway.api import api_routes
 from gateway.apis import MESSAGES
+from gateway.capture import Captures
 from gateway.config import DEFAULT_ROUTE, Config
 from gateway.cors import Cors, options
 from gateway.credentials import NO_SECRETS, Secrets
 from gateway.discovery.fleet import Fleet
 from gateway.errors import Refusal
+from gateway.exchange import Exchange
 from gateway.health import Health
+from gateway.misses import Misses
 from gateway.models import Models
+from gateway.otlp_settings import NOTHING_PUSHED, Otlp
 from gateway.proxy import Proxy
+from gateway.scrape import worker_gauges
+from gateway.tracing import Tracing
 from gateway.upstream import Upstream
 from gateway.version import __version__
 from gateway.workers import Workers
 from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
-from telemetry.gauges import WorkerGauges
+from telemetry.catalog import CAPTURES, SPANS
 from telemetry.labels import PATHS, Labels
+from telemetry.points import by_label
 from telemetry.setup import create_exporters
 
 _MODELS = "/v1/models"
 _PUBLIC = frozenset(("/health", "/ready", _MODELS))
 _READ = "GET, HEAD, OPTIONS"
 _FIXED = (
-    *("host", "port", "policy", "otlp_endpoint"),
+    *("host", "port", "policy", "otlp_endpoint", "otlp_protocol", "tracing"),
     *("connect_timeout_s", "first_byte_timeout_s", "read_timeout_s", "pool_idle_s"),
     *("tls_cert", "tls_key", "engine_ca_file", "access_log", "max_header_bytes", "max_headers"),
 )
 """Settings that are read once, at start."""
 _log = logging.getLogger("prefixgate")
-_BREAKER = {"closed": 0.0, "half_open": 0.5, "open": 1.0}
 _RETRY = {"retry-after": "5"}
 
 
@@ -60,8 +67,10 @@ class Gateway(FastAPI):
     upstream: Upstream
     fleet: Fleet
     aggregate: Aggregate
+    tracing: Tracing
     config: Config
     cors: Cors
+    captures: Captures
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Proxied paths go straight to the proxy; everything else is FastAPI's."""
@@ -86,6 +95,7 @@ class Gateway(FastAPI):
         fixed = [name for name in _FIXED if getattr(config, name) != getattr(self.config, name)]
         if fixed:
             _log.warning("restart to change %s: the running values stay", ", ".join(fixed))
+        self.captures.configure(config.capture, secrets.capture)
         self.proxy.configure(config, secrets)
         self.config = config
         self.cors = Cors(config.cors_origins)
@@ -96,10 +106,13 @@ class Gateway(FastAPI):
         self.fleet.configure(config)
 
 
-def create_app(config: Config, *, admin_token: str | None = None, secrets: Secrets = NO_SECRETS) -> Gateway:
+def create_app(
+    config: Config, *, admin_token: str | None = None, secrets: Secrets = NO_SECRETS, otlp: Otlp = NOTHING_PUSHED
+) -> Gateway:
     """A gateway for this configuration; it starts watching its engines with the application's lifespan.
 
-    secrets: what `gateway.credentials.load_secrets` found. Raises ConfigError.
+    secrets: what `gateway.credentials.load_secrets` found. otlp: where telemetry is pushed
+    (`gateway.otlp_settings.find_otlp`). Raises ConfigError.
     """
     models = Models(config.policy)
     workers = Workers(models)
@@ -108,25 +121,32 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     health = Health(config, workers, upstream, lambda names: aggregate.labels.learn_models(names))
     fleet = Fleet(config, workers, health)
     access_log = AccessLog(config.access_log)
+    captures = Captures(config.capture, secrets.capture, token_bytes(32))
 
-    def finished(record: RequestRecord) -> None:
+    def finished(record: RequestRecord, exchange: Exchange) -> None:
         aggregate.record(record)
         access_log.write(record)
+        captures.offer(record, exchange.prepared, exchange.raw)
 
-    proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets)
+    misses = Misses()
+    tracing = Tracing(otlp, misses, __version__)
+    proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets, misses, tracing)
     exporters = create_exporters(
         aggregate,
-        lambda: _gauges(workers, models),
+        lambda: worker_gauges(workers, models),
         queued=lambda: proxy.dispatch.queued,
-        otlp_endpoint=config.otlp_endpoint,
+        further=lambda: (by_label(CAPTURES, captures.counts), by_label(SPANS, tracing.counts())),
+        otlp=otlp.metrics,
         version=__version__,
     )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        with access_log:
+        tracing.start()
+        with access_log, captures:
             async with upstream, health, fleet:
                 yield
+        await asyncio.to_thread(tracing.close)
         await asyncio.to_thread(exporters.shutdown)
 
     app = Gateway(
@@ -139,8 +159,9 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     )
     app.config = config
     app.cors = Cors(config.cors_origins)
+    app.captures = captures
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
-    app.upstream, app.fleet, app.proxy = upstream, fleet, proxy
+    app.upstream, app.fleet, app.proxy, app.tracing = upstream, fleet, proxy, tracing
     guard = AdminGuard(admin_token, config.host)
     app.include_router(admin_routes(guard, workers, health, exporters))
     app.include_router(api_routes(guard, aggregate, proxy.misses))
@@ -212,23 +233,6 @@ def _error_handlers(app: Gateway) -> None:
 def _labels(config: Config) -> Labels:
     paths = (*PATHS, *config.allow_paths)
     return Labels((DEFAULT_ROUTE, *config.routes), tuple(config.customers), default_route=DEFAULT_ROUTE, paths=paths)
-
-
-def _gauges(workers: Workers, models: Models) -> list[WorkerGauges]:
-    blocks = {name: held for group in models for name, held in group.router.holdings().items()}
-    return [
-        WorkerGauges(
-            worker=worker.id,
-            up=worker.ready,
-            active_requests=worker.in_flight,
-            running=worker.load.running if worker.load else None,
-            waiting=worker.load.waiting if worker.load else None,
-            kv_usage=worker.kv_usage,
-            index_blocks=blocks.get(worker.id),
-            breaker=_BREAKER[workers.breakers.state(worker.id)],
-        )
-        for worker in workers
-    ]
 
 
 def _json(body: Any, status: int, headers: dict[str, str]) -> Response:

@@ -22,6 +22,7 @@ from gateway.prepared import Prepared
 from gateway.relay import Broken
 from gateway.response_ids import ResponseIds
 from gateway.retry import RetryBudget, Tries
+from gateway.tracing import note_attempt
 from gateway.upstream import Upstream
 from gateway.workers import Worker, Workers
 
@@ -85,10 +86,11 @@ class Attempts:
             exchange.queued_s += place.waited_s
             tries.tried.add(place.worker.id)
             verdict: Verdict = "neither"
+            noted = note_attempt(exchange, place, self._now())
             try:
                 body, hide = prepared.for_engine(place.worker.engine)
                 exchange.dispatched = exchange.dispatched or self._now()
-                response, first = await self._ask(place.worker, incoming, prepared, body, tries, comments)
+                response, first = await self._ask(exchange, place.worker, incoming, prepared, body, tries, comments)
                 verdict = judge(response.status)
                 if verdict == "ok":
                     self._workers.breakers.answered(place.worker.id)
@@ -102,6 +104,8 @@ class Attempts:
             except EngineFault as error:
                 verdict = "neither" if error.kind == "busy" else "fault"
                 exchange.outcome, exchange.error_type = "error", _CODES[error.kind]
+                if noted is not None:
+                    noted.error = exchange.error_type
                 self._suspect(place.worker, error)
                 if isinstance(error, Broken) and not exchange.streamed:
                     return
@@ -110,6 +114,8 @@ class Attempts:
                     raise Refusal(_CODES[error.kind], f"worker {place.worker.id}: {error}") from error
                 exchange.retries += 1
             finally:
+                if noted is not None:
+                    noted.ended = self._now()
                 self._release(exchange, place, verdict)
 
     def _again(self, kind: FaultKind, incoming: Incoming, prepared: Prepared, tries: Tries) -> bool:
@@ -124,6 +130,7 @@ class Attempts:
 
     async def _ask(
         self,
+        exchange: Exchange,
         worker: Worker,
         incoming: Incoming,
         prepared: Prepared,
@@ -137,9 +144,11 @@ class Attempts:
         """
         path = incoming.path if not incoming.query else f"{incoming.path}?{incoming.query.decode('latin-1')}"
         headers = incoming.headers if self._open else [h for h in incoming.headers if h[0] not in CREDENTIALS]
+        traced = exchange.trace.headers(headers)
         response = await self._upstream.post(
-            worker.url, path, headers, body, incoming.method, lambda: self._budget.take(self._now()), incoming.rest
+            worker.url, path, traced, body, incoming.method, lambda: self._budget.take(self._now()), incoming.rest
         )
+        exchange.trace.answered(response.status)
         try:
             kind = _ELSEWHERE.get(response.status)
             if kind is not None and self._again(kind, incoming, prepared, tries):

@@ -12,15 +12,18 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gateway.apis import is_plain
+from gateway.capture_settings import CaptureConfig
 from gateway.discovery.settings import DiscoveryConfig
 from gateway.guard import FIELDS
 from gateway.limits import NO_LIMITS, Limits
 from gateway.management import may_be_proxied
+from gateway.otlp_settings import TracingConfig
 from gateway.policies import POLICIES
 from prefix.canonical import Level, Rules
 from prefix.errors import ConfigError
 from prefix.hoist import Hoist
 from prefix.normalize import NONCES
+from telemetry.otlp import Protocol
 
 DEFAULT_ROUTE = "default"
 
@@ -80,6 +83,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     discovery: DiscoveryConfig = DiscoveryConfig()
     access_log: str | None = None
     """`stdout` or a file; one JSON object a request."""
+    capture: CaptureConfig = CaptureConfig()
     max_header_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 64 << 10
     max_headers: Annotated[int, msgspec.Meta(ge=10)] = 128
     max_body_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 64 << 20
@@ -113,6 +117,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """At most; never longer than 0.8 of what the engine keeps them (5 s on uvicorn)."""
     drain_timeout_s: Annotated[float, msgspec.Meta(ge=0)] = 30.0
     otlp_endpoint: str | None = None
+    """Base URL of an OpenTelemetry collector: metrics are pushed there."""
+    otlp_protocol: Protocol | None = None
+    """http or grpc; null: as OTEL_EXPORTER_OTLP_PROTOCOL says, else http."""
+    tracing: TracingConfig = TracingConfig()
     allow_paths: tuple[str, ...] = ()
     """Further paths to proxy, by load: `/v1/rerank`, or `/v1/audio/*` for all below. Never an engine's management."""
     cors_origins: tuple[str, ...] = ()
@@ -136,6 +144,7 @@ def check(config: Config, where: str) -> None:
             route.rules.check()
         except ConfigError as error:
             raise ConfigError(f"{where}: route {name!r}: {error}") from None
+    _check_capture(config, where)
     try:
         config.discovery.check()
     except ConfigError as error:
@@ -150,6 +159,17 @@ def check(config: Config, where: str) -> None:
         for key in customer.keys:
             if re.fullmatch(r"sha256:[0-9a-f]{64}", key) is None:
                 raise ConfigError(f"{where}: customer {name!r}: a key must look like sha256:<64 hex digits>")
+
+
+def _check_capture(config: Config, where: str) -> None:
+    try:
+        config.capture.check()
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    for route in config.capture.routes:
+        nearest(route, (*config.routes, DEFAULT_ROUTE), f"{where}: capture: unknown route")
+    for customer in config.capture.skip_customers if config.customers else ():
+        nearest(customer, config.customers, f"{where}: capture: skip_customers: unknown customer")
 
 
 def _check_paths(paths: Iterable[str], where: str) -> None:

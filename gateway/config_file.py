@@ -12,9 +12,11 @@ from typing import Any
 import msgspec
 import yaml
 
+from gateway.capture_settings import CaptureConfig
 from gateway.config import Config, CustomerConfig, RouteConfig, check, check_engine_url
 from gateway.discovery.settings import DiscoveryConfig, KubernetesConfig
 from gateway.limits import Limits
+from gateway.otlp_settings import TracingConfig
 from prefix.errors import ConfigError
 from prefix.hoist import Hoist
 
@@ -85,7 +87,9 @@ def _explain(message: str) -> str:
         "$.customers[...]": CustomerConfig,
         "$.customers[...].limits": Limits,
         "$.limits": Limits,
+        "$.tracing": TracingConfig,
         "$.discovery": DiscoveryConfig,
+        "$.capture": CaptureConfig,
         "$.discovery.kubernetes[...]": KubernetesConfig,
     }
     valid = inner.get(re.sub(r"\[\d+\]", "[...]", path), Config).__struct_fields__

@@ -14,6 +14,7 @@ from gateway.pool import Response
 from gateway.relay import relay_stream, relay_whole, usage_of
 from gateway.reply import error_event, start
 from gateway.response_ids import ResponseIds, id_of
+from gateway.said import said_by, said_in
 from gateway.workers import Worker
 
 
@@ -64,6 +65,8 @@ class Delivery:
             cache_report = None if api.cached == "never" else worker.cache_report
             exchange.usage = usage_of(answer, cache_report, choices=exchange.choices) if api.counted else None
             self._remember(exchange, id_of(answer) if api.stored else None)
+            if exchange.trace.sampled and api.counted:
+                exchange.said = said_in(answer)
         else:
             worker.learn(api.path, response.status, answer)
             exchange.outcome, exchange.error_type = "error", str(response.status)
@@ -93,9 +96,11 @@ class Delivery:
         try:
             result = await relay_stream(response, first, send, tap, notice, dialect)
         except asyncio.CancelledError:
-            exchange.usage = tap.close().usage
+            result = tap.close()
+            exchange.usage, exchange.said = result.usage, said_by(result)
             raise
         self._remember(exchange, tap.response_id)
+        exchange.said = said_by(result)
         exchange.usage, exchange.outcome = result.usage if exchange.api.counted else None, result.outcome
         if result.outcome != "ok":
             exchange.error_type = "stream_broken" if result.outcome == "truncated" else "engine_error"

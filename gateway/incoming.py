@@ -80,7 +80,6 @@ class Incoming(NamedTuple):
     own: dict[bytes, bytes]
     authorization: bytes | None
     request_id: bytes | None
-    traceparent: bytes | None
     declared: int
     body: bytes = b""
     rest: Rest | None = None
@@ -95,7 +94,6 @@ def read_head(scope: Scope, limit: int) -> Incoming:
     own: dict[bytes, bytes] = {}
     authorization: bytes | None = None
     request_id: bytes | None = None
-    traceparent: bytes | None = None
     declared = 0
     named = _named_by_connection(scope["headers"])
     for name, value in scope["headers"]:
@@ -114,13 +112,11 @@ def read_head(scope: Scope, limit: int) -> Incoming:
             raise Refusal("unsupported_encoding")
         elif name == b"x-request-id":
             request_id = value
-        elif name == b"traceparent":
-            traceparent = value
         if name not in _DROPPED and name not in named:
             headers.append((name, value))
     method = "GET" if scope["method"] == "HEAD" else scope["method"]
     path, query = scope["path"], scope["query_string"]
-    return Incoming(method, path, query, headers, own, authorization, request_id, traceparent, declared)
+    return Incoming(method, path, query, headers, own, authorization, request_id, declared)
 
 
 async def read_body(

@@ -27,6 +27,7 @@ from gateway.misses import Misses
 from gateway.prepare import Preparer
 from gateway.reply import break_off, refuse
 from gateway.response_ids import ResponseIds
+from gateway.tracing import Tracing
 from gateway.upstream import Upstream
 from gateway.watch import Watch
 from gateway.workers import Worker, Workers
@@ -46,14 +47,17 @@ class Proxy:
         workers: Workers,
         upstream: Upstream,
         suspect: Callable[[Worker, EngineFault], None],
-        finished: Callable[[RequestRecord], None],
+        finished: Callable[[RequestRecord, Exchange], None],
         secrets: Secrets,
+        misses: Misses,
+        tracing: Tracing,
     ) -> None:
         self._upstream = upstream
         self._finished = finished
         self._preparer = Preparer(workers.models)
         self.response_ids = ResponseIds()
-        self.misses = Misses()
+        self.misses = misses
+        self._tracing = tracing
         self._candidates = Candidates(workers, self.response_ids, upstream)
         self._bodies = Bodies()
         self._now = time.monotonic
@@ -87,7 +91,7 @@ class Proxy:
 
     async def __call__(self, api: Api, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request to a path of this API."""
-        exchange = Exchange(api, self._now())
+        exchange = Exchange(api, self._now(), self._tracing.begin(scope["headers"]))
         try:
             await self._serve(exchange, scope, receive, send)
         except Refusal as refusal:
@@ -110,9 +114,11 @@ class Proxy:
         finally:
             self._admission.leave(exchange, self._now())
             exchange.explain(self.misses)
-            record = exchange.record(time.time, self._now())
+            now = self._now()
+            record = exchange.record(time.time, now)
             self.misses.remember(record, exchange.prepared, exchange.explained)
-            self._finished(record)
+            self._finished(record, exchange)
+            self._tracing.finished(exchange, record, scope, now)
 
     async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
         api, config = exchange.api, self._config
@@ -129,6 +135,7 @@ class Proxy:
             caller = self.caller(head.authorization)
             self._admission.enter(exchange, caller, head, self._now())  # who may not go on makes us hold nothing
             incoming = await read_body(head, receive, config.max_body_bytes, held, stream_over)
+            exchange.raw = incoming.body
             now = self._now()
             prepared = self._preparer.prepare(api, incoming, caller, config, now)
             for stored in response_id(incoming.path) or prepared.stored:

@@ -31,14 +31,6 @@ _TOKEN_FIELDS: Final = (
     (catalog.STABLE_TOKENS, "stable_tokens"),
     (catalog.OUTPUT_TOKENS, "output_tokens"),
 )
-_OPERATIONS: Final = {
-    "/v1/chat/completions": "chat",
-    "/v1/responses": "chat",
-    "/v1/messages": "chat",
-    "/v1/completions": "text_completion",
-    "/generate": "text_completion",
-    "/v1/embeddings": "embeddings",
-}
 _NO_REASONS: Final[dict[UncachedReason, int]] = {}
 _Group = tuple[str | None, str | None, str | None]
 _STATUS_CLASSES: Final = {1: "1xx", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
@@ -166,7 +158,7 @@ class Aggregate:
         self._overhead[route,].observe(record.overhead_s)
         if record.queued_s:
             self._queue[route,].observe(record.queued_s)
-        operation = _OPERATIONS.get(record.path)
+        operation = catalog.OPERATIONS.get(record.path)
         if operation is not None:
             self._observe_model(record, (operation, labels.models[record.model], route), error)
 
