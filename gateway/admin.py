@@ -35,6 +35,11 @@ class AdminGuard:
         self._token = token.encode() if token else None
         self._hosts = _OURS | {host}
 
+    @property
+    def wants_token(self) -> bool:
+        """Whether a token is what opens the admin surface; else only this very machine may use it."""
+        return self._token is not None
+
     def __call__(self, request: Request) -> None:
         """Raises Refusal `admin_refused` with the reason."""
         if self._token is not None:

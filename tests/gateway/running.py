@@ -46,9 +46,9 @@ class Recording(Aggregate):
         super().__init__(labels)
         self.records: list[RequestRecord] = []
 
-    def record(self, record: RequestRecord) -> None:
+    def record(self, record: RequestRecord) -> tuple[str, ...]:
         self.records.append(record)
-        super().record(record)
+        return super().record(record)
 
 
 class Running:

@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 
-from tests.gateway.planted import FAULTS, replay
+from tests.gateway.planted_talks import FAULTS, replay
 
 REASONS = {
     "clock": "divergent",

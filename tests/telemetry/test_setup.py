@@ -112,7 +112,8 @@ def test_success_has_no_error_type(aggregate: Aggregate) -> None:
 @pytest.mark.parametrize(("accept", "parse"), [("", parse_text), (OPENMETRICS, parse_openmetrics)])
 def test_scrape_before_the_first_request_is_valid(accept: str, parse: Parse) -> None:
     """An idle gateway announces every metric of the catalog under its Prometheus name, with no sample yet."""
-    body, _ = create_exporters(Aggregate(Labels()), tuple).prometheus(accept)
+    further = [by_label(SPANS, {}), by_label(CAPTURES, {})]
+    body, _ = create_exporters(Aggregate(Labels()), tuple, further=lambda: further).prometheus(accept)
     assert {name for name, _ in samples(body, parse)} == {"target_info"}
     announced = {line.split()[2] for line in body.decode().splitlines() if line.startswith("# TYPE ")}
     names = {prometheus_name(metric) for metric in CATALOG}
