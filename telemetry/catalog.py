@@ -73,7 +73,8 @@ UNCACHED_TOKENS: Final = Metric("prefixgate.uncached_tokens", "counter", "{token
 OUTPUT_TOKENS: Final = Metric("prefixgate.output_tokens", "counter", "{token}", _TRAFFIC, 2000,
     "Tokens generated, where the engine reported them.", "Tokens per second")
 USAGE_ANOMALIES: Final = Metric("prefixgate.usage.anomalies", "counter", "{request}", ("worker", "anomaly"), 1000,
-    "Requests whose engine reported token counts that cannot be, or that contradict each other.", None)
+    "Requests whose engine reported token counts that cannot be, or that contradict each other.",
+    "Odd token reports")
 REQUESTS: Final = Metric("prefixgate.requests", "counter", "{request}", _OUTCOME, 2000,
     "Finished requests by how they ended.", "Requests by outcome")
 RATE_LIMITED: Final = Metric("prefixgate.rate_limited", "counter", "{request}", ("customer", "limit"), 2000,
