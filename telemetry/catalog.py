@@ -86,7 +86,7 @@ REWRITES: Final = Metric("prefixgate.rewrites", "counter", "{rewrite}", ("route"
     "Changes that canonicalization made to request bodies.", "Retries and rewrites")
 HOIST_SAVED: Final = Metric("prefixgate.hoist.saved_tokens", "counter", "{token}", ("route",), 100,
     "What moving volatile spans out of the system text saves, or would save where it is only reported (estimate).",
-    "Retries and rewrites")
+    "Saved by hoisting")
 ROUTE_DECISIONS: Final = Metric("prefixgate.route.decisions", "counter", "{decision}", _DECISION, 1000,
     "Requests sent to a worker, by routing policy and its reason.", "Route reasons")
 HTTP_DURATION: Final = Metric("http.server.request.duration", "histogram", "s", _HTTP, 100,
