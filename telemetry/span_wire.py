@@ -99,37 +99,45 @@ def encode(span: Span) -> bytes:
 def _span(span: Span) -> bytes:
     parts = [b"\x0a\x10", bytes.fromhex(span.trace_id), b"\x12\x08", bytes.fromhex(span.span_id)]
     if span.state:
-        parts.append(_field(b"\x1a", span.state.encode()))
+        parts.append(_text(b"\x1a", span.state))
     if span.parent_id:
         parts += (b"\x22\x08", bytes.fromhex(span.parent_id))
     parts += (
-        _text(b"\x2a", span.name),
+        _known_text(b"\x2a", span.name),
         _times(0x30, span.kind, 0x39, span.start, 0x41, span.end),
         span.shared.encoded(b"\x4a"),
-        _attributes(b"\x4a", span.attributes),
     )
-    parts += [_field(b"\x5a", _event(event)) for event in span.events]
+    _add_attributes(parts, b"\x4a", span.attributes)
+    for event in span.events:
+        encoded = _event(event)
+        parts += (b"\x5a", _varint(len(encoded)), encoded)
     parts.append(b"\x7a\x00" if span.error is None else _field(b"\x7a", _text(b"\x12", span.error) + _ERROR))
     parts.append(_flags(0x0185, _SAMPLED | (_REMOTE if span.remote else 0)))
     return b"".join(parts)
 
 
 def _event(event: Event) -> bytes:
-    own = _attributes(b"\x1a", event.attributes)
-    return b"".join((_time(0x09, event.at), _text(b"\x12", event.name), event.shared.encoded(b"\x1a"), own))
+    parts = [_time(0x09, event.at), _known_text(b"\x12", event.name), event.shared.encoded(b"\x1a")]
+    _add_attributes(parts, b"\x1a", event.attributes)
+    return b"".join(parts)
 
 
 def _attributes(tag: bytes, attributes: Attributes) -> bytes:
-    return b"".join([_pair(tag, _key(key), _value(value)) for key, value in attributes.items()])
+    parts: list[bytes] = []
+    _add_attributes(parts, tag, attributes)
+    return b"".join(parts)
 
 
-def _pair(tag: bytes, key: bytes, value: bytes) -> bytes:
-    """KeyValue."""
-    size = len(value)
-    whole = len(key) + size + 1
-    if whole < 0x80:
-        return b"%b%c%b%c%b" % (tag, whole, key, size, value)
-    return _field(tag, key + _varint(size) + value)
+def _add_attributes(parts: list[bytes], tag: bytes, attributes: Attributes) -> None:
+    """KeyValue messages."""
+    for key, value in attributes.items():
+        name, encoded = _key(key), _value(value)
+        size = len(encoded)
+        whole = len(name) + size + 1
+        if whole < 0x80:
+            parts += (tag, _BYTES[whole], name, _BYTES[size], encoded)
+        else:
+            parts.append(_field(tag, name + _varint(size) + encoded))
 
 
 @lru_cache(_KNOWN)
@@ -148,6 +156,11 @@ def _value(value: Value) -> bytes:
     if isinstance(value, float):
         return _double(0x21, value)
     return _field(b"\x2a", b"".join([_field(b"\x0a", _value(each)) for each in value]))
+
+
+@lru_cache(_KNOWN)
+def _known_text(tag: bytes, text: str) -> bytes:
+    return _text(tag, text)
 
 
 def _text(tag: bytes, text: str) -> bytes:
