@@ -42,8 +42,8 @@ class Sight(msgspec.Struct, Generic[Source], frozen=True, gc=False):
 
     path, bare: its steps, and those without its salt, None when it has none. salt, holder: numbers of its namespace
     and its worker. version: of its template, within its namespace. places: in whole blocks. closest: the recent
-    prompt that shares the most blocks, `shared` bytes; own: the closest of its worker's; akin: the one it was made like;
-    foreign: the closest of other salts.
+    prompt that shares the most blocks, `shared` bytes; own: the closest of its worker's; akin: the one it was made
+    like; foreign: the closest of other salts.
     """
 
     text: bytes
