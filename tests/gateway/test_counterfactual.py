@@ -15,6 +15,8 @@ from tests.gateway import planted_demo
 from tests.gateway.planted_talks import FAULTS, replay
 
 REASONS = planted_demo.FAULTS
+TOGETHER = ("clock", "tools", "salt")
+"""Faults in different traffic, so that taking one out changes nothing for the others."""
 ORDER = ("small_cache", "round_robin", "salt", "clock", "tools")
 """Faults in the order in which their reasons apply."""
 MISLED = {"evicted": 0.08, "routed_away": 0.08, "isolated": 0.08, "divergent": 0.02}
