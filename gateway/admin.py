@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 from fastapi import APIRouter, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
+from starlette.requests import ClientDisconnect
 
 from engine_adapter.engine import State
 from gateway.config import check_engine_url
@@ -33,6 +34,11 @@ class AdminGuard:
     def __init__(self, token: str | None, host: str) -> None:
         self._token = token.encode() if token else None
         self._hosts = _OURS | {host}
+
+    @property
+    def wants_token(self) -> bool:
+        """Whether a token is what opens the admin surface; else only this very machine may use it."""
+        return self._token is not None
 
     def __call__(self, request: Request) -> None:
         """Raises Refusal `admin_refused` with the reason."""
@@ -144,12 +150,15 @@ def describe(worker: Worker, workers: Workers) -> dict[str, Any]:
 
 
 async def _small_body(request: Request) -> bytes:
-    """Raises Refusal `body_too_large`: nothing an operator says is long."""
+    """Raises Refusal `body_too_large` (nothing an operator says is long), and one for nobody when it breaks off."""
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _LONGEST_BODY:
-            raise Refusal("body_too_large", f"the body is over the limit of {_LONGEST_BODY} bytes")
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > _LONGEST_BODY:
+                raise Refusal("body_too_large", f"the body is over the limit of {_LONGEST_BODY} bytes")
+    except ClientDisconnect:
+        raise Refusal("request_timeout", "the connection ended before the body did") from None
     return body
 
 

@@ -7,7 +7,7 @@ which are kept for the last divergent requests. Bounded: so many requests, so ma
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from engine_adapter.usage import Usage
 from gateway.dispatch import Place
 from gateway.policies import CACHE_AWARE
-from gateway.prepare import Prepared
+from gateway.prepared import Prepared
 from prefix.causes import Cause, find_cause
 from prefix.divergence import first_divergence
 from prefix.errors import BodyError
@@ -130,6 +130,10 @@ class Misses:
             old, _ = self._recent.popitem(last=False)
             gone = self._parted.pop(old, None)
             self._room += gone.bytes if gone is not None else 0
+
+    def recent(self) -> Iterator[RequestRecord]:
+        """The last requests, newest first."""
+        return (miss.record for miss in reversed(self._recent.values()))
 
     def find(self, request_id: str) -> Miss | None:
         """A recent request by its 128-bit id."""

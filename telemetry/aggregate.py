@@ -18,6 +18,7 @@ from prefix.errors import ConfigError
 from prefix.record import RequestRecord, UncachedReason
 from telemetry import catalog
 from telemetry.cells import Counter, Histogram, Key, Models, Tokens, TokenSums
+from telemetry.facts import itl_s, reported, ttft_s
 from telemetry.labels import OTHER, Labels
 from telemetry.points import Family
 
@@ -31,14 +32,6 @@ _TOKEN_FIELDS: Final = (
     (catalog.STABLE_TOKENS, "stable_tokens"),
     (catalog.OUTPUT_TOKENS, "output_tokens"),
 )
-_OPERATIONS: Final = {
-    "/v1/chat/completions": "chat",
-    "/v1/responses": "chat",
-    "/v1/messages": "chat",
-    "/v1/completions": "text_completion",
-    "/generate": "text_completion",
-    "/v1/embeddings": "embeddings",
-}
 _NO_REASONS: Final[dict[UncachedReason, int]] = {}
 _Group = tuple[str | None, str | None, str | None]
 _STATUS_CLASSES: Final = {1: "1xx", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
@@ -56,7 +49,7 @@ class Row:
     @property
     def hit_rate(self) -> float | None:
         """Cached / input tokens of the requests whose cached count is known; None when there are none."""
-        return self.sums.cached_tokens / self.sums.input_tokens if self.sums.input_tokens else None
+        return self.sums.hit_rate
 
 
 class Aggregate:
@@ -68,6 +61,7 @@ class Aggregate:
         self._lock = Lock()
         self._tokens = Tokens(catalog.INPUT_TOKENS)
         self._uncached = Counter(catalog.UNCACHED_TOKENS)
+        self._anomalies = Counter(catalog.USAGE_ANOMALIES)
         self._requests = Counter(catalog.REQUESTS)
         self._rate_limited = Counter(catalog.RATE_LIMITED)
         self._retries = Counter(catalog.RETRIES)
@@ -80,8 +74,8 @@ class Aggregate:
         self._overhead = Histogram(catalog.OVERHEAD)
         self._queue = Histogram(catalog.QUEUE_DURATION)
 
-    def record(self, record: RequestRecord) -> None:
-        """Counts one finished request."""
+    def record(self, record: RequestRecord) -> Key:
+        """Counts one finished request; the labels that it was counted under: route, customer, prompt version."""
         labels = self.labels
         route = labels.routes[record.route]
         customer = labels.customers[record.customer]
@@ -92,12 +86,13 @@ class Aggregate:
             self._count_outcome(record, route, customer, error)
             self._count_routing(record, route)
             self._observe(record, route, error)
+        return route, customer, version
 
     def snapshot(self) -> tuple[Family, ...]:
         """Every counter and histogram of the catalog as it is now, those without points too; for any thread."""
         plain = (
             *(self._requests, self._rate_limited, self._retries, self._rewrites, self._hoist_saved, self._decisions),
-            *(self._uncached, self._http_duration, self._duration, self._overhead, self._queue),
+            *(self._uncached, self._anomalies, self._http_duration, self._duration, self._overhead, self._queue),
         )
         with self._lock:
             tokens = (
@@ -121,21 +116,10 @@ class Aggregate:
         return tuple(Row(*group, sums) for group, sums in sorted(groups.items(), key=_by_labels))
 
     def _count_tokens(self, record: RequestRecord, key: Key) -> None:
-        sums = self._tokens[key]
-        sums.requests += 1
-        sums.output_tokens += record.output_tokens or 0
-        prompt, cached = record.input_tokens, record.cached_tokens
-        if prompt is not None and cached is not None and 0 <= cached <= prompt:
-            sums.input_tokens += prompt
-            sums.cached_tokens += cached
-            sums.expected_cached_tokens += record.expected_cached_tokens or 0
-            sums.stable_tokens += min(record.stable_tokens, prompt)
+        self._tokens[key].count(record)
+        if reported(record) is not None:
             for reason, count in (record.uncached_by_reason or _NO_REASONS).items():
-                sums.uncached[reason] += count
                 self._uncached[*key, reason].value += count
-        else:
-            sums.unknown_requests += 1
-            sums.unreported_input_tokens += prompt or 0
 
     def _count_outcome(self, record: RequestRecord, route: str, customer: str, error: str) -> None:
         status_class = _STATUS_CLASSES.get(record.status // 100, OTHER)
@@ -149,6 +133,8 @@ class Aggregate:
         if record.worker is not None:
             policy, reason = labels.policies[record.policy], labels.reasons[record.reason or ""]
             self._decisions[policy, reason, labels.workers[record.worker]].value += 1
+            if record.usage_anomaly is not None:
+                self._anomalies[labels.workers[record.worker], record.usage_anomaly].value += 1
         if record.retries:
             self._retries[route,].value += record.retries
         if record.changes:
@@ -163,7 +149,7 @@ class Aggregate:
         self._overhead[route,].observe(record.overhead_s)
         if record.queued_s:
             self._queue[route,].observe(record.queued_s)
-        operation = _OPERATIONS.get(record.path)
+        operation = catalog.OPERATIONS.get(record.path)
         if operation is not None:
             self._observe_model(record, (operation, labels.models[record.model], route), error)
 
@@ -175,12 +161,11 @@ class Aggregate:
             responses.input.observe(float(record.input_tokens))
         if output is not None:
             responses.output.observe(float(output))
-        ttft = record.ttft_s
-        if ttft is None or not record.stream or record.outcome != "ok" or record.status >= 400:
-            return
-        responses.ttft.observe(ttft)
-        if output is not None and output > 1:
-            responses.tpot.observe((record.duration_s - ttft) / (output - 1))
+        first, gap = ttft_s(record), itl_s(record)
+        if first is not None:
+            responses.ttft.observe(first)
+        if gap is not None:
+            responses.tpot.observe(gap)
 
 
 def _group(key: Key, by: Sequence[str]) -> _Group:

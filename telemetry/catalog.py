@@ -28,11 +28,21 @@ _DECISION: Final = ("policy", "reason", "worker")
 _HTTP: Final = ("http.route", "http.response.status_code", "error.type")
 _MODEL: Final = ("gen_ai.operation.name", "gen_ai.request.model", "route")
 
+OPERATIONS: Final = {
+    "/v1/chat/completions": "chat",
+    "/v1/responses": "chat",
+    "/v1/messages": "chat",
+    "/v1/completions": "text_completion",
+    "/generate": "text_completion",
+    "/v1/embeddings": "embeddings",
+}
+"""Path -> `gen_ai.operation.name`; other paths ask no model for anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric. `buckets` are inclusive upper bounds in `unit`, for histograms only; `panel` names the
-    dashboard panel that shows it, None when it feeds none."""
+    """One metric. `buckets` are inclusive upper bounds in `unit`, for histograms only; `panel` titles the
+    dashboard panel that shows it (telemetry.panels: one that is there, or a new one), None when it feeds none."""
 
     name: str
     kind: Kind
@@ -62,11 +72,13 @@ UNCACHED_TOKENS: Final = Metric("prefixgate.uncached_tokens", "counter", "{token
     "add up to input_tokens - cached_tokens (docs/misses.md).", "Where uncached tokens go")
 OUTPUT_TOKENS: Final = Metric("prefixgate.output_tokens", "counter", "{token}", _TRAFFIC, 2000,
     "Tokens generated, where the engine reported them.", "Tokens per second")
+USAGE_ANOMALIES: Final = Metric("prefixgate.usage.anomalies", "counter", "{request}", ("worker", "anomaly"), 1000,
+    "Requests whose engine reported token counts that cannot be, or that contradict each other.", None)
 REQUESTS: Final = Metric("prefixgate.requests", "counter", "{request}", _OUTCOME, 2000,
     "Finished requests by how they ended.", "Requests by outcome")
 RATE_LIMITED: Final = Metric("prefixgate.rate_limited", "counter", "{request}", ("customer", "limit"), 2000,
     "Requests refused because their customer reached a limit: requests, tokens or concurrency.",
-    "Requests by outcome")
+    "Rate limits")
 RETRIES: Final = Metric("prefixgate.retries", "counter", "{retry}", ("route",), 100,
     "Attempts repeated on another worker before the first byte.", "Retries and rewrites")
 REWRITES: Final = Metric("prefixgate.rewrites", "counter", "{rewrite}", ("route",), 100,
@@ -91,10 +103,15 @@ TOKEN_USAGE: Final = Metric("gen_ai.client.token.usage", "histogram", "{token}",
 OVERHEAD: Final = Metric("prefixgate.overhead.duration", "histogram", "s", ("route",), 100,
     "Time the gateway itself added to a request.", "Gateway overhead", _OVERHEAD_SECONDS)
 QUEUE_DURATION: Final = Metric("prefixgate.queue.duration", "histogram", "s", ("route",), 100,
-    "Time in the gateway's queue of the requests that waited and were served.", "Queue", _TTFT_SECONDS)
+    "Time in the gateway's queue of the requests that waited and were served.", "Time in the queue", _TTFT_SECONDS)
 QUEUED: Final = Metric("prefixgate.queue.requests", "gauge", "{request}", ("gen_ai.request.model",), 200,
     "Requests waiting in the gateway because no worker can take them. Those refused count as error.type "
     "`overloaded` in prefixgate.requests.", "Queue")
+CAPTURES: Final = Metric("prefixgate.captures", "counter", "{capture}", ("outcome",), 10,
+    "Requests to be captured, by what became of it: written, too_large, queue_full, failed (docs/captures.md).", None)
+SPANS: Final = Metric("prefixgate.spans", "counter", "{span}", ("outcome",), 10,
+    "Spans by what became of them: sent, dropped because too many waited, failed to be delivered (docs/tracing.md).",
+    None)
 WORKER_UP: Final = Metric("prefixgate.worker.up", "gauge", "1", ("worker",), 1000,
     "1 while the worker answers its health check, else 0.", "Workers")
 WORKER_BREAKER: Final = Metric("prefixgate.worker.breaker_open", "gauge", "1", ("worker",), 1000,
@@ -113,10 +130,11 @@ INDEX_BLOCKS: Final = Metric("prefixgate.prefix.tree_blocks", "gauge", "{block}"
 
 CATALOG: Final = (
     *(INPUT_TOKENS, CACHED_TOKENS, EXPECTED_CACHED_TOKENS, UNREPORTED_INPUT_TOKENS, STABLE_TOKENS),
-    *(UNCACHED_TOKENS, OUTPUT_TOKENS),
+    *(UNCACHED_TOKENS, OUTPUT_TOKENS, USAGE_ANOMALIES),
     *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
     *(HTTP_DURATION, REQUEST_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD, QUEUE_DURATION),
     *(QUEUED, WORKER_UP, WORKER_BREAKER, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
+    *(CAPTURES, SPANS),
 )
 
 _SUFFIXES: Final = {"s": "_seconds"}

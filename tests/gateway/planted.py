@@ -19,7 +19,8 @@ from prefix.blocks import block_hashes
 from prefix.body import parse_body
 from prefix.canonical import Level, ToolCache, rewrite
 from prefix.prompt_version import PromptVersions
-from prefix.view import ToolViews, View, prompt_view
+from prefix.tool_view import ToolViews
+from prefix.view import View, prompt_view
 from telemetry.knowledge import Knowledge
 
 TOKEN_BYTES = 4

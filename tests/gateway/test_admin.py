@@ -1,5 +1,6 @@
 """gateway.admin: the admin surface is open to operators and to nobody else."""
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -8,7 +9,7 @@ import pytest
 from gateway.app import Gateway, create_app
 from gateway.config import Config
 from tests.gateway.fake_engine import FakeEngine, whole
-from tests.gateway.running import running
+from tests.gateway.running import request_bytes, running
 
 READING = ["/workers", "/metrics", "/docs", "/openapi.json", "/api/cache"]
 JSON = {"content-type": "application/json"}
@@ -179,6 +180,19 @@ async def test_a_body_without_end() -> None:
     app = create_app(Config())
     code, answer = await status(app, "/workers", LOCAL | JSON, method="POST", body=b" " * 70_000)
     assert (code, msgspec.json.decode(answer)["error"]["code"]) == (413, "body_too_large")
+
+
+async def test_an_operator_who_leaves_in_the_middle() -> None:
+    """No worker, and nothing in the log (`running` looks): it is not an error of ours."""
+    async with running() as gateway:
+        _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+        writer.write(
+            request_bytes("/workers", b'{"url": "http://127.0.0.1:9"}', "content-type: application/json")[:-5]
+        )
+        await asyncio.sleep(0.05)
+        writer.transport.abort()
+        await asyncio.sleep(0.05)
+        assert gateway.workers == []
 
 
 async def test_an_engine_is_added_once() -> None:
