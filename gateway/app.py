@@ -166,7 +166,7 @@ def create_app(
     app.upstream, app.fleet, app.proxy, app.tracing = upstream, fleet, proxy, tracing
     guard = AdminGuard(admin_token, config.host)
     live = Live(board, lambda: app.config, now)
-    app.include_router(admin_routes(guard, workers, health, exporters))
+    app.include_router(admin_routes(guard, workers, health, aggregate, exporters))
     app.include_router(dashboard_routes(guard))
     app.include_router(cache_routes(guard, aggregate))
     app.include_router(live_routes(guard, live))

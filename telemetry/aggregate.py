@@ -61,6 +61,7 @@ class Aggregate:
         self._lock = Lock()
         self._tokens = Tokens(catalog.INPUT_TOKENS)
         self._uncached = Counter(catalog.UNCACHED_TOKENS)
+        self._workers = Tokens(catalog.WORKER_UNCACHED)
         self._anomalies = Counter(catalog.USAGE_ANOMALIES)
         self._requests = Counter(catalog.REQUESTS)
         self._rate_limited = Counter(catalog.RATE_LIMITED)
@@ -99,7 +100,8 @@ class Aggregate:
                 Family(metric, tuple((key, getattr(sums, name)) for key, sums in self._tokens.items()))
                 for metric, name in _TOKEN_FIELDS
             )
-            return (*tokens, *(each.family() for each in plain), *self._models.families())
+            models = self._models.families()
+            return (*tokens, *(each.family() for each in plain), self._workers.uncached(), *models)
 
     def rows(self, by: Sequence[str] = DIMENSIONS) -> tuple[Row, ...]:
         """Token sums grouped by any of route, customer and prompt_version, in order of their labels.
@@ -115,8 +117,19 @@ class Aggregate:
                 groups.setdefault(_group(key, by), TokenSums()).add(sums)
         return tuple(Row(*group, sums) for group, sums in sorted(groups.items(), key=_by_labels))
 
+    def worker(self, name: str) -> TokenSums | None:
+        """A copy of the sums of what this worker answered since the gateway began; None when it answered nothing."""
+        with self._lock:
+            sums, copy = self._workers.get((name,)), TokenSums()
+            if sums is None:
+                return None
+            copy.add(sums)
+        return copy
+
     def _count_tokens(self, record: RequestRecord, key: Key) -> None:
         self._tokens[key].count(record)
+        if record.worker is not None:
+            self._workers[self.labels.workers[record.worker],].count(record)
         if reported(record) is not None:
             for reason, count in (record.uncached_by_reason or _NO_REASONS).items():
                 self._uncached[*key, reason].value += count

@@ -125,6 +125,9 @@ WORKER_KV_USAGE: Final = Metric("prefixgate.worker.kv_usage", "gauge", "1", ("wo
     "Share of the engine's KV cache in use, 0 to 1, as the engine reports.", "KV cache usage")
 WORKER_ACTIVE: Final = Metric("prefixgate.worker.active_requests", "gauge", "{request}", ("worker",), 1000,
     "Requests this gateway has open at the worker.", "Load by worker")
+WORKER_UNCACHED: Final = Metric("prefixgate.worker.uncached_tokens", "counter", "{token}", ("worker", "reason"), 2000,
+    "Prompt tokens that the worker computed, by why: as prefixgate.uncached_tokens, of the worker that answered.",
+    "Uncached tokens by worker")
 INDEX_BLOCKS: Final = Metric("prefixgate.prefix.tree_blocks", "gauge", "{block}", ("worker",), 1000,
     "Blocks the prefix index believes the worker holds.", "Prefix index")
 # fmt: on
@@ -135,7 +138,7 @@ CATALOG: Final = (
     *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
     *(HTTP_DURATION, REQUEST_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD, QUEUE_DURATION),
     *(QUEUED, WORKER_UP, WORKER_BREAKER, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
-    *(CAPTURES, SPANS),
+    *(WORKER_UNCACHED, CAPTURES, SPANS),
 )
 
 _SUFFIXES: Final = {"s": "_seconds"}

@@ -100,6 +100,22 @@ def test_counters_are_exact(make_record: Make, drawn: list[dict[str, object]]) -
     assert points(aggregate, catalog.UNCACHED_TOKENS) == reasons
 
 
+@given(st.lists(st.tuples(facts, st.sampled_from(["w1", "w2", None]))))
+def test_what_each_worker_delivered_is_exact(
+    make_record: Make, drawn: list[tuple[dict[str, object], str | None]]
+) -> None:
+    """Per worker, the same sums as over its records alone; one that answered nothing has none."""
+    records = [make_record(**each, worker=worker) for each, worker in drawn]
+    aggregate = recorded(records)
+    counted = points(aggregate, catalog.WORKER_UNCACHED)
+    for worker in ("w1", "w2"):
+        own = [record for record in records if record.worker == worker]
+        sums = aggregate.worker(worker)
+        assert sums == (only(recorded(own)) if own else None)
+        reasons = sums.uncached if sums is not None else {}
+        assert {reason: count for (name, reason), count in counted.items() if name == worker} == reasons
+
+
 def test_unknown_cached_count_is_outside_the_ratio(make_record: Make) -> None:
     """A prompt whose cached count nobody reported counts as unreported only."""
     aggregate = recorded([make_record(), make_record(cached_tokens=None)])
