@@ -4,15 +4,19 @@ Requests are recorded by one thread, and long tables are read by others, so a lo
 of one part whole. Nobody holds it for longer than one row takes.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from threading import Lock
 from typing import Final
 
 from prefix.record import RequestRecord
+from prefix.view import View
 from telemetry.catalog import INPUT_TOKENS
-from telemetry.cells import Key, TokenSums
-from telemetry.history import FLEET_STEP_S, FLEET_STEPS, STEP_S, Point, Ring, Rings, delta, points
-from telemetry.latency import Lengths
+from telemetry.cells import Key
+from telemetry.comparison import Comparison, compare
+from telemetry.facts import facts
+from telemetry.history import FLEET_STEP_S, FLEET_STEPS, STEP_S, Point, Ring, Rings, Sums, Total, delta, points
+from telemetry.latency import Lengths, bucket_of
 from telemetry.versions import Version, Versions
 
 RATE_STEPS: Final = 6
@@ -26,31 +30,30 @@ class Board:
         self.started = started
         self.lock = Lock()
         self.versions = Versions()
-        self._totals = TokenSums()
+        self._total = Total()
         self._fleet = Ring(FLEET_STEP_S, FLEET_STEPS)
         self._groups = Rings(INPUT_TOKENS)
-        self._lengths: dict[str, Lengths] = {}
+        self._lengths: defaultdict[str, Lengths] = defaultdict(Lengths)
 
-    def record(self, key: Key, record: RequestRecord, now: float) -> None:
-        """Counts one request that finished now under these labels."""
-        amounts = delta(record)
+    def record(self, key: Key, record: RequestRecord, now: float, view: View | None = None) -> None:
+        """Counts one request that finished now under these labels. view: of its prompt, None when nobody sees it."""
+        seen = facts(record)
+        amounts = delta(record, seen.tokens)
+        ttft = None if seen.ttft_s is None else bucket_of(seen.ttft_s)
+        itl = None if seen.itl_s is None else bucket_of(seen.itl_s)
         route, _, version = key
         with self.lock:
-            self._totals.count(record)
+            self._total.add(amounts)
             self._fleet.add(now, amounts)
             self._groups[key].add(now, amounts)
-            self.versions[route, version].record(record, amounts, now)
-            lengths = self._lengths.get(route)
-            if lengths is None:
-                lengths = self._lengths[route] = Lengths()
-            lengths.record(record)
+            self.versions.seen((route, version), record, view, now).record(seen, amounts, ttft, now)
+            if record.input_tokens is not None:  # one whose prompt nobody counted has no row
+                self._lengths[route].record(record.input_tokens, ttft, itl)
 
-    def totals(self) -> TokenSums:
-        """A copy of the sums over all requests."""
-        copy = TokenSums()
+    def totals(self) -> Sums:
+        """The sums over all requests."""
         with self.lock:
-            copy.add(self._totals)
-        return copy
+            return self._total.sums()
 
     def requests_per_s(self, now: float) -> float:
         """Over the last minute, or since the start when that is shorter."""
@@ -89,6 +92,32 @@ class Board:
         with self.lock:
             keys = sorted(key for key in self.versions if route in (None, key[0]))
             return [(key[0], key[1], self.versions[key]) for key in keys]
+
+    def find(self, route: str, name: str) -> Version | None:
+        """A version, to be read under `lock`."""
+        return self.versions.get((route, name))
+
+    def compare(self, route: str, name: str) -> Comparison | None:
+        """A version with its predecessor; None when it is not there or has none."""
+        with self.lock:
+            after = self.versions.get((route, name))
+            if after is None or after.predecessor is None:
+                return None
+            before = self.versions[route, after.predecessor.name]
+            sides = before.requests, after.requests
+            batches = before.batches.sums(), after.batches.sums()
+            medians = before.ttft.quantile(0.5), after.ttft.quantile(0.5)
+            opening = after.opening.size if after.opening is not None else 0
+        return compare(after.predecessor, opening, sides, batches, medians)
+
+    def hit_rate_changes(self) -> dict[tuple[str, ...], float]:
+        """By route and version: hit rate after less before, of those with enough data."""
+        found = ((route, name, self.compare(route, name)) for route, name, _ in self.of(None))
+        return {
+            (route, name): each.hit_rate.change
+            for route, name, each in found
+            if each is not None and each.hit_rate is not None and each.verdict != "not enough data"
+        }
 
     def _rings(self, route: str | None, customer: str | None, version: str | None) -> Iterator[Ring]:
         if customer is None:  # fewer rings, and exact past the limit of label sets

@@ -12,9 +12,6 @@ from math import ceil, log
 from operator import add
 from typing import Final
 
-from prefix.record import RequestRecord
-from telemetry.facts import itl_s, ttft_s
-
 GROWTH: Final = 1.08
 LEAST_S: Final = 1e-4
 MOST_S: Final = 1e3
@@ -34,6 +31,11 @@ class Percentiles:
     p99: float
 
 
+def bucket_of(seconds: float) -> int:
+    """Where a duration is counted."""
+    return 0 if seconds <= LEAST_S else min(ceil(log(seconds / LEAST_S) * _SCALE), _BUCKETS - 1)
+
+
 class LogHistogram:
     """Durations in buckets that each end 8 % later than the one before."""
 
@@ -42,9 +44,8 @@ class LogHistogram:
     def __init__(self) -> None:
         self.counts = array("Q", bytes(8 * _BUCKETS))
 
-    def observe(self, seconds: float) -> None:
-        """Counts one duration."""
-        bucket = 0 if seconds <= LEAST_S else min(ceil(log(seconds / LEAST_S) * _SCALE), _BUCKETS - 1)
+    def observe(self, bucket: int) -> None:
+        """Counts one duration, by its `bucket_of`."""
         self.counts[bucket] += 1
 
     def add(self, other: "LogHistogram") -> None:
@@ -79,17 +80,14 @@ class Lengths:
         self.ttft = [LogHistogram() for _ in range(rows)]
         self.itl = [LogHistogram() for _ in range(rows)]
 
-    def record(self, record: RequestRecord) -> None:
-        """Counts a finished request; one whose prompt nobody counted has no row."""
-        if record.input_tokens is None:
-            return
-        row = bisect_right(EDGES, record.input_tokens)
+    def record(self, prompt_tokens: int, ttft: int | None, itl: int | None) -> None:
+        """Counts a request. ttft, itl: their buckets, None where they are unknown."""
+        row = bisect_right(EDGES, prompt_tokens)
         self.requests[row] += 1
-        first, gap = ttft_s(record), itl_s(record)
-        if first is not None:
-            self.ttft[row].observe(first)
-        if gap is not None:
-            self.itl[row].observe(gap)
+        if ttft is not None:
+            self.ttft[row].observe(ttft)
+        if itl is not None:
+            self.itl[row].observe(itl)
 
     def add(self, other: "Lengths") -> None:
         """Adds another's requests to these."""

@@ -30,4 +30,9 @@ class Family:
 
 def by_label(metric: Metric, counts: Mapping[str, Value]) -> Family:
     """A metric with one label, from the values by that label."""
-    return Family(metric, tuple(((label,), value) for label, value in counts.items()))
+    return by_labels(metric, {(label,): value for label, value in counts.items()})
+
+
+def by_labels(metric: Metric, values: Mapping[tuple[str, ...], Value]) -> Family:
+    """A metric from its values by label set; those past its limit have no point."""
+    return Family(metric, tuple(values.items())[: metric.limit])
