@@ -6,8 +6,7 @@ live in one process.
 
 import asyncio
 import logging
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -23,6 +22,7 @@ from gateway.api_cache import cache_routes
 from gateway.api_live import Live, live_routes
 from gateway.api_prompts import prompt_routes
 from gateway.api_requests import request_routes
+from gateway.api_tree import tree_routes
 from gateway.apis import MESSAGES
 from gateway.config import DEFAULT_ROUTE, Config
 from gateway.cors import Cors, options
@@ -30,15 +30,17 @@ from gateway.credentials import NO_SECRETS, Secrets
 from gateway.dashboard import dashboard_routes
 from gateway.discovery.fleet import Fleet
 from gateway.errors import Refusal
+from gateway.events import Events
 from gateway.health import Health
 from gateway.models import Models
+from gateway.prepare import Prepared
 from gateway.proxy import Proxy
+from gateway.shown import Shown
 from gateway.upstream import Upstream
 from gateway.version import __version__
 from gateway.workers import Workers
 from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
-from telemetry.board import Board
 from telemetry.gauges import WorkerGauges
 from telemetry.labels import PATHS, Labels
 from telemetry.setup import create_exporters
@@ -69,6 +71,7 @@ class Gateway(FastAPI):
     aggregate: Aggregate
     config: Config
     cors: Cors
+    events: Events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Proxied paths go straight to the proxy; everything else is FastAPI's."""
@@ -87,6 +90,11 @@ class Gateway(FastAPI):
         else:
             asked = {**scope, "method": "GET"} if method == "HEAD" else scope  # the server leaves the body out
             await super().__call__(asked, receive, send)
+
+    def drain(self) -> None:
+        """Shutting down: no new requests, no more ticks for dashboards; what runs finishes."""
+        self.proxy.drain()
+        self.events.close()
 
     def reconfigure(self, config: Config, secrets: Secrets = NO_SECRETS) -> None:
         """Take over a new configuration: engines come and go, routes, customers, limits and levels change."""
@@ -114,12 +122,12 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     aggregate = Aggregate(_labels(config))
     health = Health(config, workers, upstream, lambda names: aggregate.labels.learn_models(names))
     fleet = Fleet(config, workers, health)
-    now = _clock()
-    board = Board(now())
+    shown = Shown()
     access_log = AccessLog(config.access_log)
 
-    def finished(record: RequestRecord) -> None:
-        board.record(aggregate.record(record), record, now())
+    def finished(record: RequestRecord, prepared: Prepared | None) -> None:
+        key, miss = aggregate.record(record), proxy.misses.find(record.request_id)
+        shown.finished(key, record, prepared, miss)
         access_log.write(record)
 
     proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets)
@@ -127,6 +135,7 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
         aggregate,
         lambda: _gauges(workers, models),
         queued=lambda: proxy.dispatch.queued,
+        changes=shown.board.hit_rate_changes,
         otlp_endpoint=config.otlp_endpoint,
         version=__version__,
     )
@@ -151,12 +160,14 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.upstream, app.fleet, app.proxy = upstream, fleet, proxy
     guard = AdminGuard(admin_token, config.host)
-    live = Live(board, lambda: app.config, now)
+    live = Live(shown.board, lambda: app.config, shown.now)
     app.include_router(admin_routes(guard, workers, health, exporters))
     app.include_router(dashboard_routes(guard))
     app.include_router(cache_routes(guard, aggregate))
-    app.include_router(live_routes(guard, live))
-    app.include_router(prompt_routes(guard, live))
+    app.events = Events(live.tick, shown.now)
+    app.include_router(live_routes(guard, live, app.events))
+    app.include_router(prompt_routes(guard, live, shown.causes.partings))
+    app.include_router(tree_routes(guard, shown.recent, models))
     app.include_router(request_routes(guard, proxy.misses))
     _public_routes(app)
     _error_handlers(app)
@@ -249,12 +260,6 @@ def _gauges(workers: Workers, models: Models) -> list[WorkerGauges]:
         )
         for worker in workers
     ]
-
-
-def _clock() -> Callable[[], float]:
-    """Unix seconds that never go backwards."""
-    origin = time.time() - time.monotonic()
-    return lambda: origin + time.monotonic()
 
 
 def _json(body: Any, status: int, headers: dict[str, str]) -> Response:

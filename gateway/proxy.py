@@ -51,7 +51,8 @@ _ELSEWHERE: dict[int, FaultKind] = {429: "busy", 502: "unavailable", 503: "unava
 
 
 class Proxy:
-    """The endpoint. `suspect` is told of a worker that did not answer; `finished` gets each request's record.
+    """The endpoint. `suspect` is told of a worker that did not answer; `finished` gets each request's record, and
+    the request where it was understood.
 
     draining: the gateway is shutting down.
     """
@@ -62,7 +63,7 @@ class Proxy:
         workers: Workers,
         upstream: Upstream,
         suspect: Callable[[Worker, EngineFault], None],
-        finished: Callable[[RequestRecord], None],
+        finished: Callable[[RequestRecord, Prepared | None], None],
         secrets: Secrets,
     ) -> None:
         self._workers = workers
@@ -129,7 +130,7 @@ class Proxy:
             exchange.explain(self.misses)
             record = exchange.record(time.time, self._now())
             self.misses.remember(record, exchange.prepared, exchange.explained)
-            self._finished(record)
+            self._finished(record, exchange.prepared)
 
     async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
         api, config = exchange.api, self._config

@@ -93,7 +93,7 @@ async def _serve(
         task.add_done_callback(pending.discard)
 
     def end(number: int) -> None:
-        app.proxy.drain()
+        app.drain()
         server.handle_exit(number, None)
 
     loop.add_signal_handler(signal.SIGHUP, hangup)

@@ -56,6 +56,11 @@ def sum_fields(sums: TokenSums) -> dict[str, Any]:
     }
 
 
+def redacted(size: int | None) -> str:
+    """What is shown of a value of so many characters; None: of nothing."""
+    return "nothing" if size is None else f"{size:,} characters"
+
+
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     cells: dict[str, Any] = {}
     for name, value in row.items():

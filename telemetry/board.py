@@ -9,8 +9,10 @@ from threading import Lock
 from typing import Final
 
 from prefix.record import RequestRecord
+from prefix.view import View
 from telemetry.catalog import INPUT_TOKENS
 from telemetry.cells import Key, TokenSums
+from telemetry.comparison import Comparison, compare
 from telemetry.history import FLEET_STEP_S, FLEET_STEPS, STEP_S, Point, Ring, Rings, delta, points
 from telemetry.latency import Lengths
 from telemetry.versions import Version, Versions
@@ -31,15 +33,15 @@ class Board:
         self._groups = Rings(INPUT_TOKENS)
         self._lengths: dict[str, Lengths] = {}
 
-    def record(self, key: Key, record: RequestRecord, now: float) -> None:
-        """Counts one request that finished now under these labels."""
+    def record(self, key: Key, record: RequestRecord, now: float, view: View | None = None) -> None:
+        """Counts one request that finished now under these labels. view: of its prompt, None when nobody sees it."""
         amounts = delta(record)
         route, _, version = key
         with self.lock:
             self._totals.count(record)
             self._fleet.add(now, amounts)
             self._groups[key].add(now, amounts)
-            self.versions[route, version].record(record, amounts, now)
+            self.versions.record((route, version), record, view, amounts, now)
             lengths = self._lengths.get(route)
             if lengths is None:
                 lengths = self._lengths[route] = Lengths()
@@ -89,6 +91,32 @@ class Board:
         with self.lock:
             keys = sorted(key for key in self.versions if route in (None, key[0]))
             return [(key[0], key[1], self.versions[key]) for key in keys]
+
+    def find(self, route: str, name: str) -> Version | None:
+        """A version, to be read under `lock`."""
+        return self.versions.get((route, name))
+
+    def compare(self, route: str, name: str) -> Comparison | None:
+        """A version with its predecessor; None when it is not there or has none."""
+        with self.lock:
+            after = self.versions.get((route, name))
+            if after is None or after.predecessor is None:
+                return None
+            before = self.versions[route, after.predecessor.name]
+            sides = before.sums.requests, after.sums.requests
+            batches = before.batches.sums(), after.batches.sums()
+            medians = before.ttft.quantile(0.5), after.ttft.quantile(0.5)
+            opening = after.opening.size if after.opening is not None else 0
+        return compare(after.predecessor, opening, sides, batches, medians)
+
+    def hit_rate_changes(self) -> dict[tuple[str, str], float]:
+        """By route and version: hit rate after less before, of those with enough data."""
+        found = ((route, name, self.compare(route, name)) for route, name, _ in self.of(None))
+        return {
+            (route, name): each.hit_rate.change
+            for route, name, each in found
+            if each is not None and each.hit_rate is not None and each.verdict != "not enough data"
+        }
 
     def _rings(self, route: str | None, customer: str | None, version: str | None) -> Iterator[Ring]:
         if customer is None:  # fewer rings, and exact past the limit of label sets

@@ -60,6 +60,9 @@ STABLE_TOKENS: Final = Metric("prefixgate.stable_tokens", "counter", "{token}", 
 UNCACHED_TOKENS: Final = Metric("prefixgate.uncached_tokens", "counter", "{token}", (*_TRAFFIC, "reason"), 2000,
     "Prompt tokens that engines computed, by why: page, stale, evicted, routed_away, isolated, divergent, new; they "
     "add up to input_tokens - cached_tokens (docs/misses.md).", "Where uncached tokens go")
+HIT_RATE_CHANGE: Final = Metric("prefixgate.prompt.hit_rate_change", "gauge", "1", ("route", "prompt_version"), 2000,
+    "Hit rate of a prompt version less that of its predecessor, once there is enough data (docs/prompt-versions.md).",
+    "Cache hit rate")
 OUTPUT_TOKENS: Final = Metric("prefixgate.output_tokens", "counter", "{token}", _TRAFFIC, 2000,
     "Tokens generated, where the engine reported them.", "Tokens per second")
 REQUESTS: Final = Metric("prefixgate.requests", "counter", "{request}", _OUTCOME, 2000,
@@ -113,7 +116,7 @@ INDEX_BLOCKS: Final = Metric("prefixgate.prefix.tree_blocks", "gauge", "{block}"
 
 CATALOG: Final = (
     *(INPUT_TOKENS, CACHED_TOKENS, EXPECTED_CACHED_TOKENS, UNREPORTED_INPUT_TOKENS, STABLE_TOKENS),
-    *(UNCACHED_TOKENS, OUTPUT_TOKENS),
+    *(UNCACHED_TOKENS, OUTPUT_TOKENS, HIT_RATE_CHANGE),
     *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
     *(HTTP_DURATION, REQUEST_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD, QUEUE_DURATION),
     *(QUEUED, WORKER_UP, WORKER_BREAKER, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),

@@ -79,6 +79,12 @@ class Ring:
         for field, amount in amounts:
             sums[base + field] += amount
 
+    def requests(self, now: float, window_s: float) -> int:
+        """How many finished in the steps of the window."""
+        last = int(now // self.step_s)
+        found = (self.step(number) for number in range(last - round(window_s / self.step_s) + 1, last + 1))
+        return sum(sums[0] for sums in found if sums is not None)
+
     def step(self, number: int) -> Sequence[int] | None:
         """The sums of one step, None without requests. number: its beginning / step_s."""
         slot = number % self.steps

@@ -105,19 +105,21 @@ def create_exporters(
     gauges: Callable[[], Sequence[WorkerGauges]],
     *,
     queued: Callable[[], Mapping[str, int]] = dict,
+    changes: Callable[[], Mapping[tuple[str, str], float]] = dict,
     otlp_endpoint: str | None = None,
     version: str = "",
 ) -> Exporters:
     """Exporters over an aggregate and the workers' gauges.
 
     otlp_endpoint: base URL of a collector (http://host:4318); by default what the OTEL_EXPORTER_OTLP_* variables
-    say, and no push without them. queued: requests in the gateway's queue by model. It and `gauges` must not iterate
+    say, and no push without them. queued: requests in the gateway's queue by model. changes: of hit rates by
+    route and prompt version. These and `gauges` must not iterate
     over a container that another thread changes: the push thread calls them too. Raises ConfigError when an endpoint
     is given but its exporter is not installed.
     """
 
     def read() -> Sequence[Family]:
-        return (*aggregate.snapshot(), *worker_gauges.families(gauges(), queued()))
+        return (*aggregate.snapshot(), *worker_gauges.families(gauges(), queued(), changes()))
 
     return Exporters(read, version=version, otlp=_otlp_exporter(otlp_endpoint))
 
