@@ -61,7 +61,7 @@ async def live(
     options = EngineOptions(model=MODEL, config=config, speed=speed, stream_interval=8)
     async with AsyncExitStack() as stack:
         engines = [await stack.enter_async_context(SimulatedEngine(options)) for _ in range(ENGINES)]
-        stack.enter_context(mock.patch("gateway.app._clock", return_value=_lapsing(lapse)))
+        stack.enter_context(mock.patch("gateway.shown.Shown.now", _lapsing(lapse)))
         settings = {name: RouteConfig() for name in routes}
         gateway = await stack.enter_async_context(running(*engines, admin_token=admin_token, routes=settings))
         if count:
@@ -71,10 +71,10 @@ async def live(
         yield gateway
 
 
-def _lapsing(lapse: float) -> Callable[[], float]:
+def _lapsing(lapse: float) -> Callable[[object], float]:
     """Unix seconds, monotonic, that run `lapse` times as fast as time does."""
     start, wall = time.monotonic(), time.time()
-    return lambda: wall + (time.monotonic() - start) * lapse
+    return lambda _: wall + (time.monotonic() - start) * lapse
 
 
 async def settled(gateway: Running) -> None:
