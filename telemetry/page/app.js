@@ -40,10 +40,10 @@ async function show(moved) {
   let next;
   try {
     next = await made(where);
-    connect();
   } catch (error) {
     next = failed(error);
   }
+  if (!next.locked) connect();
   clearTimeout(waiting);
   if (turn !== state.turn) return;
   state.shown?.leave?.();
@@ -61,10 +61,11 @@ async function show(moved) {
 }
 
 function failed(error) {
-  if (error.wantsToken) return { title: "Sign in", node: login(token.get() !== null, signIn) };
+  if (error.wantsToken) return { title: "Sign in", locked: true, node: login(token.get() !== null, signIn) };
   if (error.status === undefined) throw error;
   const again = h("button", { type: "button", onclick: () => show(false) }, "Try again");
-  return { title: "Nothing to show", node: h("div", { class: "empty" }, h("p", {}, error.message), again) };
+  const node = h("div", { class: "empty" }, h("p", {}, error.message), again);
+  return { title: "Nothing to show", unanswered: error.status === 0, node };
 }
 
 function signIn(value) {
@@ -86,7 +87,7 @@ function changed(to, error) {
   const since = state.last ? ` The numbers are those of ${clock(state.last)}.` : "";
   by("lost").hidden = to !== "lost";
   if (to === "lost") say(by("lost"), `Connection lost: ${error.message} Trying again.${since}`);
-  if (to === "lost" && error.wantsToken) show(false);
+  if (to === "lost" ? error.wantsToken : to === "live" && state.shown?.unanswered) show(false);
 }
 
 function ticked(tick) {
@@ -120,7 +121,7 @@ function pause() {
   mark(by("live"), "aria-pressed", String(!state.paused));
   state.stream?.stop();
   state.stream = null;
-  if (!state.paused) return show(false);
+  if (!state.paused) return connect();
   by("lost").hidden = true;
   mark(by("live"), "data-state", "paused");
   say(by("live-text"), "Paused");

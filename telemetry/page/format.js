@@ -37,9 +37,9 @@ export function seconds(value) {
   return value < 120 ? `${significant(value)} s` : span(value);
 }
 
-/** A change of seconds with its sign. */
-export function secondsChange(value) {
-  return value == null ? UNKNOWN : `${value < 0 ? "−" : "+"}${seconds(Math.abs(value))}`;
+/** A change as a share of what was before: +12 %. */
+export function relative(change) {
+  return change == null ? UNKNOWN : `${change < 0 ? "−" : "+"}${percent(Math.abs(change), 0)}`;
 }
 
 /** A span of time in words: 3 min, 5 h, 2 d. */

@@ -18,6 +18,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 REASONS = ("divergent", "evicted", "routed_away", "isolated", "stale", "new", "page")
 AVOIDABLE = frozenset(REASONS[:5])
 
+VERDICTS = {
+    "worse": "is worse than",
+    "better": "is better than",
+    "same": "does as well as",
+    "not enough data": "Too few requests yet",
+}
+
 
 async def api(gateway: Running, path: str) -> Any:
     """What the API answers."""
@@ -121,15 +128,17 @@ async def test_drill_down_to_one_request(dashboard: Watched, gateway: Running) -
 
 
 async def test_a_version_is_compared_with_the_one_before(dashboard: Watched, gateway: Running) -> None:
-    """The verdict in words, with both hit rates."""
+    """The verdict in words, what the two share, and both hit rates where there are enough requests to compare."""
     await settled(gateway)
-    page = await dashboard.open("#/prompts/support/support-v2")
     compared = (await api(gateway, "/api/prompts/support/support-v2"))["comparison"]
     assert compared["predecessor"] == "support-v1"
+    page = await dashboard.open("#/prompts/support/support-v2")
     words = await page.locator("section", has_text="Against the version before").inner_text()
-    assert percent(compared["hit_rate"]["before"]) in words
-    assert percent(compared["hit_rate"]["after"]) in words
-    assert {"worse": "is worse than"}[compared["verdict"]] in words
+    assert VERDICTS[compared["verdict"]] in words
+    assert f"first {compact(compared['shared_prefix_tokens'])} tokens" in words
+    for side in ("before", "after"):
+        assert percent(compared["hit_rate"] and compared["hit_rate"][side]) in words
+        assert f"{compared['requests'][side]:,}" in words
 
 
 async def test_workers_say_what_was_expected(dashboard: Watched, gateway: Running) -> None:

@@ -5,7 +5,7 @@ import { legend, stack } from "../charts/bars.js";
 import { thinned } from "../charts/frame.js";
 import { hitRateChart } from "../charts/line.js";
 import { h } from "../dom.js";
-import { UNKNOWN, ago, compact, count, percent, points, seconds, secondsChange, whole } from "../format.js";
+import { ago, compact, count, percent, points, relative, seconds, whole } from "../format.js";
 import { card, exports, figure, lesson } from "../parts.js";
 import { href } from "../route.js";
 import { sureness } from "../verdict.js";
@@ -92,13 +92,18 @@ function causeItem(cause, most) {
   return h(
     "li",
     {},
-    h("h3", {}, cause.kind.replaceAll("_", " "), " in ", h("code", {}, cause.pointer || "/"), cause.offset != null && ` at character ${whole(cause.offset)}`),
+    h("h3", {}, cause.kind ? titleOf(cause) : "Not looked at yet"),
     h("span", { class: "track", "aria-hidden": "true" }, bar),
     h("p", {}, h("b", {}, `${compact(cause.tokens)} tokens`), ` recomputed in ${count(cause.requests, "request")}, about `, h("b", {}, `${compact(cause.tokens_per_day)} a day`), "."),
     values(cause.values),
-    h("p", {}, h("b", {}, "What to do: "), cause.advice),
+    cause.advice && h("p", {}, h("b", {}, "What to do: "), cause.advice),
     cause.request_id && h("a", { href: href(["requests", cause.request_id]) }, "Explain one such request"),
   );
+}
+
+function titleOf({ kind, pointer, offset, offset_end: end }) {
+  const range = end != null && end !== offset ? `s ${whole(offset)} to ${whole(end)}` : ` ${whole(offset)}`;
+  return [kind.replaceAll("_", " "), " in ", h("code", {}, pointer || "/"), offset != null && ` at character${range}`];
 }
 
 /** The two values that differ; the gateway has taken their text out. */
@@ -121,8 +126,8 @@ function comparisonOf(comparison, route, version) {
       h("table", { class: "plain" },
         h("thead", {}, h("tr", {}, ["", "before", "now", "change", "how sure"].map((text, i) => h(i ? "th" : "td", i ? { scope: "col", class: "number" } : {}, text)))),
         h("tbody", {},
-          line("Hit rate", percent(hit.before), percent(hit.after), points(hit.change), sureness(hit)),
-          line("TTFT p50", seconds(ttft?.before), seconds(ttft?.after), secondsChange(ttft?.change), ttft ? sureness(ttft) : UNKNOWN),
+          line("Hit rate", percent(hit?.before), percent(hit?.after), points(hit?.change), sureness(hit)),
+          line("TTFT p50", seconds(ttft?.before), seconds(ttft?.after), relative(ttft?.change), sureness(ttft)),
           line("Requests", whole(requests.before), whole(requests.after), "", "")))),
   );
 }
@@ -130,12 +135,12 @@ function comparisonOf(comparison, route, version) {
 /** The verdict in words. */
 function sentence(comparison, version, link) {
   const { verdict, hit_rate: hit, shared_prefix_tokens: shared, shared_prefix_share: share } = comparison;
-  const both = shared == null ? "" : ` The two share their first ${compact(shared)} tokens (${percent(share, 0)} of the prompt).`;
-  const change = `${percent(hit.before)} → ${percent(hit.after)}`;
+  const both = shared == null ? "" : ` The two share their first ${compact(shared)} tokens (${percent(share, 0)} of its tools and system text).`;
+  const change = `${percent(hit?.before)} → ${percent(hit?.after)}`;
   const words = {
     worse: [`${version} is worse than `, link, `: its hit rate fell, ${change}.${both}`],
     better: [`${version} is better than `, link, `: its hit rate rose, ${change}.${both}`],
-    same: [`${version} does as well as `, link, `: ${change}, no difference that chance would not make.${both}`],
+    same: [`${version} does as well as `, link, `: ${change}, no change that would be worth a look.${both}`],
   };
   return h("span", {}, words[verdict] ?? ["Too few requests yet to compare it with ", link, `.${both}`]);
 }

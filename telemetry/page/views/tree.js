@@ -81,7 +81,7 @@ function flat(nodes) {
 }
 
 function piece(node, about) {
-  const text = `${compact(node.depth_tokens)} tokens`;
+  const text = `${compact(end(node))} tokens`;
   const show = () => describe(about, node);
   const box = h(
     "div",
@@ -115,14 +115,18 @@ function describe(about, node) {
   const more = node.holders == null ? "not known" : count(node.holders, "worker");
   const versions = node.prompt_versions.length ? node.prompt_versions.map((name) => h("code", {}, name)) : "none";
   const pairs = [
-    ["From the start", `${compact(node.depth_tokens)} tokens`],
-    ["This piece", `${compact(node.tokens)} tokens`],
+    ["This piece", `${compact(node.tokens)} tokens, after ${compact(node.depth_tokens)}`],
     ["Requests", `${compact(node.requests)} (${percent(node.share)})`],
     ["Held by", more],
     ["Goes on as", node.children.length ? count(node.children.length, "shared branch").replace("branchs", "branches") : "nothing shared"],
     ["Prompt versions", versions],
   ];
-  about.replaceChildren(h("h2", {}, `The first ${compact(node.depth_tokens)} tokens`), h("dl", { class: "facts column" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))));
+  about.replaceChildren(h("h2", {}, `The first ${compact(end(node))} tokens`), h("dl", { class: "facts column" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))));
+}
+
+/** How long the beginning is that a piece completes. */
+function end(node) {
+  return node.depth_tokens + node.tokens;
 }
 
 /** Arrow keys as in any tree that grows downwards. */
