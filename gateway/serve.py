@@ -17,12 +17,14 @@ from gateway.config import Config
 from gateway.credentials import load_secrets
 from gateway.errors import Refusal
 from gateway.http_server import bounded
+from gateway.otlp_settings import find_otlp
 from gateway.tls import server_tls
 from gateway.workers import Worker
 from prefix.errors import ConfigError
 
 _FIRST_LOOK_S = 2.5
 """SGLang's health check takes a second: what is found until then is shown at the start."""
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - addresses to listen on, and to be reached at
 ADMIN_TOKEN = "PREFIXGATE_ADMIN_TOKEN"  # noqa: S105 - the variable's name, not the token
 
 
@@ -35,13 +37,14 @@ def run(config: Config, reload: Callable[[], Config]) -> None:
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     logging.getLogger("uvicorn.error").addFilter(_unforeseen)
     secrets, tls = load_secrets(config, os.environ), server_tls(config)
-    app = create_app(config, admin_token=os.environ.get(ADMIN_TOKEN), secrets=secrets)
+    otlp = find_otlp(config.otlp_endpoint, config.otlp_protocol, config.tracing, os.environ)
+    app = create_app(config, admin_token=os.environ.get(ADMIN_TOKEN), secrets=secrets, otlp=otlp)
     listener = bind(config.host, config.port)
     server = _Server(
         uvicorn.Config(
             app,
             loop="uvloop",
-            http=bounded(config.max_header_bytes, config.max_headers),
+            http=bounded(config.max_header_bytes, config.max_headers, lambda: app.config.body_timeout_s),
             ws="none",
             lifespan="on",
             interface="asgi3",
@@ -118,14 +121,21 @@ async def _reload(app: Gateway, reload: Callable[[], Config]) -> None:
 async def _announce(server: "_Server", app: Gateway, listener: socket.socket, config: Config) -> None:
     await server.accepting.wait()
     host, port = listener.getsockname()[:2]
-    at = f"[{host}]" if ":" in host else host
+    at = _in_url(host)
     scheme = "http" if config.tls_cert is None else "https"
     click.echo(f"prefixgate listens on {scheme}://{at}:{port}  (policy {config.policy}, level {config.level})")
+    near = _in_url(_EVERYWHERE.get(host, host))
+    asks = "  (asks for the admin token)" if os.environ.get(ADMIN_TOKEN) else ""
+    click.echo(f"dashboard {scheme}://{near}:{port}/dashboard{asks}")
     if not config.engines and not config.discovery:
         click.echo('no engines yet: add one with  POST /workers {"url": "http://host:port"}')
     await app.health.first_look(timeout_s=_FIRST_LOOK_S)
     for worker in app.workers:
         click.echo(f"  {_line(worker)}")
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _line(worker: Worker) -> str:

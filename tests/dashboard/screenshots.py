@@ -1,0 +1,60 @@
+"""Pictures of every view for the docs: `python -m tests.dashboard.screenshots`, from a live gateway.
+
+The traffic is the demo's with faults planted (tests.dashboard.live), served by simulated engines; the page's clock
+runs thirty times as fast, so that two minutes fill the hour that its charts show.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from playwright.async_api import Browser
+
+from tests.dashboard.browser import chromium, watched
+from tests.dashboard.live import live, settled
+from tests.dashboard.pictures import smaller
+
+FOLDER = Path(__file__).parents[2] / "docs" / "images"
+VIEWS = {
+    "overview": "#/",
+    "prompts": "#/prompts",
+    "prompt": "#/prompts/support/support-v2",
+    "latency": "#/latency",
+    "workers": "#/workers",
+    "tree": "#/tree?route=support",
+    "requests": "#/requests",
+}
+REQUESTS, SECONDS, LAPSE = 700, 110.0, 30.0
+MOST_BYTES = 150_000
+_TALLEST = 1500
+_SETTLED_MS = 1500
+
+
+async def main() -> None:
+    """Serve the traffic, then take every view in both schemes."""
+    async with live(count=REQUESTS, seconds=SECONDS, lapse=LAPSE) as gateway, chromium() as browser:
+        await settled(gateway)
+        async with gateway.http.get("/api/requests?reason=divergent&limit=1") as response:
+            [row] = (await response.json())["rows"]
+        views = {**VIEWS, "request": f"#/requests/{row['request_id']}"}
+        for scheme in ("light", "dark"):
+            await _take(browser, gateway.url, scheme, views)
+
+
+async def _take(browser: Browser, url: str, scheme: str, views: dict[str, str]) -> None:
+    async with watched(browser, url, color_scheme=scheme) as dashboard:
+        for name, address in views.items():
+            page = await dashboard.open(address)
+            await page.reload()
+            await page.wait_for_timeout(_SETTLED_MS)
+            height = await page.evaluate("document.documentElement.scrollHeight")
+            path = FOLDER / f"{name}-{scheme}.png"
+            clip = {"x": 0, "y": 0, "width": 1200, "height": min(height, _TALLEST)}
+            picture = await smaller(browser, await page.screenshot(full_page=True, clip=clip))
+            assert len(picture) <= MOST_BYTES, f"{path} is too large for the docs: {len(picture):,} bytes"
+            path.write_bytes(picture)
+            sys.stdout.write(f"{path.name}: {len(picture):,} bytes\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
