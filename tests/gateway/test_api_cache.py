@@ -27,7 +27,7 @@ async def test_the_reasons_of_every_request_add_up() -> None:
     assert row["hit_rate"] == row["cached_tokens"] / row["input_tokens"]
     assert sum(row["uncached_by_reason"].values()) == row["input_tokens"] - row["cached_tokens"]
     counted = {
-        reason: sum(v for k, v in metrics.items() if "uncached_tokens_total" in k and f'reason="{reason}"' in k)
+        reason: sum(v for k, v in metrics.items() if k.startswith("prefixgate_uncached_tokens_total") and f'reason="{reason}"' in k)
         for reason in row["uncached_by_reason"]
     }
     assert counted == row["uncached_by_reason"]
