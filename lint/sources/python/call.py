@@ -12,6 +12,7 @@ from lint.sources.python.module import chain
 from lint.sources.python.origins import narrow, of_call
 from lint.sources.python.scope import Scope, place
 from lint.sources.python.values import (
+    DEFAULTED,
     EMPTY,
     ENVIRONMENT,
     UNKNOWN,
@@ -82,7 +83,8 @@ def origin(call: Call, name: str, kind: str) -> Value | None:
     if kind == "state" and name not in ("os.getcwd", "pathlib.Path.cwd") and not _runs_git(call):
         return UNKNOWN
     if kind == ENVIRONMENT:
-        return Text((call.part(kind),))
+        other = call.positional[1:] or (call.named.get("default", EMPTY),)
+        return Text((call.part(DEFAULTED if parts_of(other[0]) else kind),))
     if kind == "sampled":
         return Seq(items_of(call.first()), (call.part(kind),))
     part = Text((call.part(kind),))

@@ -153,12 +153,13 @@ def _is_local(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
 
 
-def _popped(held: Value, call: ast.Call, _scope: Scope) -> Value | None:
-    index = formats.integer(call.args[0]) if call.args else None
-    if index is None or isinstance(held, Map):
+def _popped(held: Value, call: ast.Call, scope: Scope) -> Value | None:
+    """The first item taken out: once it is the system text or the like, while there are too many it is a window."""
+    first = getattr(call.func, "attr", "") == "popleft" or (call.args and formats.integer(call.args[0]) is not None)
+    if not first or isinstance(held, Map):
         return None
-    row, column = place(call)
-    return marked(Seq(items_of(_plain(held)), _own(held)), Part("window", formats.shown(call), row, column))
+    rest = Seq(items_of(_plain(held)), _own(held))
+    return marked(rest, Part("window", formats.shown(call), *place(call))) if scope.bounded else rest
 
 
 def _sorted(held: Value, _call: ast.Call, _scope: Scope) -> Value | None:
@@ -182,9 +183,7 @@ _MUTATIONS: dict[str, Callable[[Value, ast.Call, Scope], Value | None]] = {
     "extend": _extended,
     "insert": _inserted,
     "pop": _popped,
-    "popleft": lambda held, call, _scope: marked(
-        Seq(items_of(_plain(held)), _own(held)), Part("window", formats.shown(call), *place(call))
-    ),
+    "popleft": _popped,
     "sort": _sorted,
     "update": _updated,
 }

@@ -56,8 +56,8 @@ class Run:
 class Scope:
     """One function being followed. env: names, and dotted names of attributes, to values; walks: loop variable to the
     list it walks over; aged: those of them that a loop tells old from new; orders: what leaves the order of the loops
-    around open; fixed: parameters that are left at a true or false default; seeded: the random module has a fixed
-    seed."""
+    around open; bounded: what is done here is done as often as needed, or when something is too long; fixed:
+    parameters that are left at a true or false default; seeded: the random module has a fixed seed."""
 
     run: Run
     env: dict[str, Value] = field(default_factory=dict)
@@ -71,6 +71,7 @@ class Scope:
     returned: list[Value] = field(default_factory=list)
     seeded: bool = False
     top: bool = False
+    bounded: bool = False
 
     def resolve(self, node: ast.expr) -> str:
         """The dotted name a callee was imported as, or "" when it is no imported or built-in name."""
@@ -115,6 +116,7 @@ class Scope:
             self.returned,
             self.seeded,
             self.top,
+            self.bounded,
         )
 
     def collected(self, held: Value) -> Value:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 MAX_PARTS = 256
 MAX_TEXT = 50_000
-STATIC, DYNAMIC, PARAM, ENVIRONMENT = "static", "dynamic", "param", "environment"
+STATIC, DYNAMIC, PARAM, ENVIRONMENT, DEFAULTED = "static", "dynamic", "param", "environment", "defaulted"
 INDEX = "index"
 """The place in a loop: a counter for what is handed over inside it, and for nothing else."""
-NEUTRAL = frozenset({STATIC, DYNAMIC, PARAM, ENVIRONMENT, INDEX, "instance"})
+NEUTRAL = frozenset({STATIC, DYNAMIC, PARAM, ENVIRONMENT, DEFAULTED, INDEX, "instance"})
 ORDER = frozenset({"unordered", "shuffled"})
 
 

@@ -135,7 +135,8 @@ def _judge(stand: _Stand) -> tuple[str, bool] | None:
         return (kind, True) if names.is_of_one_user(part.label) else None
     if part.kind == PARAM or kind == "docs":
         return (kind, unknown) if not stand.late and (tokens >= TEXT_TOKENS or unknown) else None
-    return kind, unknown or stand.history or where == "tools" or kind in _ORDERED
+    talk = stand.history and not (kind == "state" and "cwd" in part.label)
+    return kind, unknown or talk or where == "tools" or kind in _ORDERED
 
 
 def _has_its_order(label: str) -> bool:
