@@ -99,7 +99,8 @@ def _is_prompt(filename: str, text: str) -> bool:
 
 def _is_code(text: str) -> bool:
     lines = [line for line in text.splitlines() if line.strip()]
-    return sum(_CODE.match(line) is not None for line in lines) * _LEAST_CODE > len(lines)
+    code = sum(_CODE.match(line) is not None for line in lines)
+    return code > 1 and code * _LEAST_CODE > len(lines)
 
 
 class _Walk:

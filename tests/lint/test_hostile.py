@@ -183,7 +183,7 @@ def test_odd_names(folder: Path) -> None:
         result.output.encode("utf-8")
     assert len(CliRunner().invoke(cli, ["lint", ".", "--output-format", "concise"]).output.splitlines()) == 3
     assert CliRunner().invoke(cli, ["lint", ".", "--fix"]).exit_code == 0
-    assert {file.read_text() for file in folder.iterdir()} == {"a\n"}
+    assert {file.read_text() for file in folder.iterdir()} == {"a\nb\n"}
 
 
 def test_a_file_that_cannot_be_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
