@@ -42,7 +42,8 @@ class Flow:
     and trim (see jinja_space), model, format, choice, cache_key, bypass, no_breakpoint, breakpoint_limit. label: the
     name of its source. row, column: of the source, from 1. site, site_row: the call that the prompt is handed to, ""
     and 0 in templates. where: tools, system, turn, last, prompt, history or scope. tokens: of static text known to
-    stand behind it (4 characters each); more: unknown amounts too (a file, the conversation).
+    stand behind it (4 characters each); more: unknown amounts too (a file, the conversation). loose: nothing says
+    that what is chosen or ordered comes again in other requests.
     """
 
     kind: str
@@ -54,6 +55,7 @@ class Flow:
     where: str
     tokens: int
     more: bool
+    loose: bool = False
 
     @property
     def costs(self) -> bool:
@@ -68,7 +70,11 @@ class Flow:
     @property
     def warns(self) -> bool:
         """Whether that is more than a line or two."""
-        return self.harms and (self.more or self.tokens >= TEXT_TOKENS or self.kind in names.COSTS_BY_ITSELF)
+        return (
+            self.harms
+            and not self.loose
+            and (self.more or self.tokens >= TEXT_TOKENS or self.kind in names.COSTS_BY_ITSELF)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ def _set(target: ast.expr, value: Value, scope: Scope, node: ast.stmt) -> None:
         edit_walked(target.value.id, target, value, scope, node)
     else:
         bind(target, value, scope)
+        scope.born[key_of(target)] = len(scope.orders)
         _name_it(target, value, scope)
 
 
@@ -77,7 +78,7 @@ def _augment(node: ast.AugAssign, scope: Scope) -> None:
         if isinstance(node.target, ast.Attribute) and integer(node.value) is not None:
             bind(node.target, Text((part_at("counter", node.target),)), scope)
             return
-        total = scope.collected(add(held, value))
+        total = scope.collected(add(held, value), key_of(node.target))
         bind(node.target, total, scope)
         _name_it(node.target, total, scope)
     elif isinstance(node.op, ast.BitOr):

@@ -67,7 +67,9 @@ def _prompt(hit: Hit) -> Iterator[Flow]:
         judged = _judge(stand)
         if judged is not None:
             kind, more = judged
-            yield Flow(kind, part.label, part.row, part.column, hit.name, hit.row, stand.where, stand.tokens, more)
+            where = stand.where
+            loose = part.loose and where not in ("tools", "system")
+            yield Flow(kind, part.label, part.row, part.column, hit.name, hit.row, where, stand.tokens, more, loose)
 
 
 def _stands(sections: list[_Section]) -> Iterator[_Stand]:
