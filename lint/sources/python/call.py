@@ -90,10 +90,16 @@ def origin(call: Call, name: str, kind: str) -> Value | None:
         other = call.positional[1:] or (call.named.get("default", EMPTY),)
         return Text((call.part(DEFAULTED if parts_of(other[0]) else kind),))
     if kind == "sampled":
-        one = chain(call.node.func).rpartition(".")[2] in _OF_ONE
-        return Seq(items_of(call.first()), (replace(call.part(kind), loose=one),))
+        loose = chain(call.node.func).rpartition(".")[2] in _OF_ONE or _of_numbers(call)
+        return Seq(items_of(call.first()), (replace(call.part(kind), loose=loose),))
     part = Text((replace(call.part(kind), loose=kind == "random"),))
     return retag(part, narrow("", formats.known(call.first()))) if name == "time.strftime" else part
+
+
+def _of_numbers(call: Call) -> bool:
+    """Whether what is drawn are numbers, which only pick something."""
+    drawn = call.node.args[0] if call.node.args else None
+    return isinstance(drawn, ast.Call) and call.scope.resolve(drawn.func) == "range"
 
 
 def made_by(call: Call, argument: str) -> Value:

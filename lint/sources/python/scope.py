@@ -123,7 +123,7 @@ class Scope:
         )
 
     def collected(self, held: Value, name: str = "") -> Value:
-        """What loops collected, in their order. name: under which; a loop that begins it anew leaves no order in it."""
+        """What loops collected, in their order. name: under which; a loop that begins it anew has no order in it."""
         new = tuple(part for part in self.orders[self.born.get(name, 0) :] if part not in parts_of(held))
         if not new:
             return held
