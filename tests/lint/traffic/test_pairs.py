@@ -43,7 +43,7 @@ def test_the_newest_message() -> None:
 
 
 def test_ends_of_short_prompts() -> None:
-    """What two of them have in common at the end, when it is more than closing brackets, and not of what is shared."""
+    """What two of them have in common at the end, when it is more than closing brackets."""
     end = b" and all the rest of it is the same."
     assert same_end(b"one" + end, b"two" + end, 0) == len(end)
     assert same_end(b"one]}", b"two]}", 0) == 0
