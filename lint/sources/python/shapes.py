@@ -26,6 +26,13 @@ def anywhere(bounds: ast.Slice) -> bool:
     return isinstance(bounds.lower, ast.Name | ast.Attribute)
 
 
+def measures(test: ast.expr) -> bool:
+    """Whether a condition asks how long something is, by its length or a count."""
+    names = (getattr(n, "id", "") or getattr(n, "attr", "") for n in ast.walk(test))
+    return any(isinstance(n, ast.Compare) for n in ast.walk(test)) and any(_MEASURE.search(name) for name in names)
+
+
+_MEASURE = re.compile(r"^len$|count|size|token|length|total|limit|max|num|budget|window", re.IGNORECASE)
 _SHRINKS = re.compile(r"compact|truncat|summar|short|prun|trim|clear|elide|redact|evict|strip_old", re.IGNORECASE)
 _ENVELOPE = frozenset({"role", "cache_control", "name", "id", "type"})
 

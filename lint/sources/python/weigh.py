@@ -67,7 +67,9 @@ def _prompt(hit: Hit) -> Iterator[Flow]:
         judged = _judge(stand)
         if judged is not None:
             kind, more = judged
-            yield Flow(kind, part.label, part.row, part.column, hit.name, hit.row, stand.where, stand.tokens, more)
+            where = stand.where
+            loose = part.loose and where not in ("tools", "system")
+            yield Flow(kind, part.label, part.row, part.column, hit.name, hit.row, where, stand.tokens, more, loose)
 
 
 def _stands(sections: list[_Section]) -> Iterator[_Stand]:
@@ -135,7 +137,8 @@ def _judge(stand: _Stand) -> tuple[str, bool] | None:
         return (kind, True) if names.is_of_one_user(part.label) else None
     if part.kind == PARAM or kind == "docs":
         return (kind, unknown) if not stand.late and (tokens >= TEXT_TOKENS or unknown) else None
-    return kind, unknown or stand.history or where == "tools" or kind in _ORDERED
+    talk = stand.history and not (kind == "state" and "cwd" in part.label)
+    return kind, unknown or talk or where == "tools" or kind in _ORDERED
 
 
 def _has_its_order(label: str) -> bool:
