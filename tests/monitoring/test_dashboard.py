@@ -28,6 +28,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 ALLOWED_EMPTY: Final[dict[str, str]] = {}
 """Panels that this traffic cannot fill: title to the reason."""
 ENGINES: Final = 3
+TOKEN: Final = "an admin token"
 EXTRAPOLATION: Final = 0.01
 """Prometheus extends what it saw to the ends of the range, but no counter below zero, so series differ a little."""
 _QUIET_S: Final = 2.5 * SCRAPE_S
@@ -91,9 +92,9 @@ async def _scraped(stack: ExitStack, folder: Path) -> Run:
             for _ in range(ENGINES)
         ]
         vllm = await servers.enter_async_context(vllm_page())
-        gateway = await servers.enter_async_context(running(*engines, **SETTINGS))
+        gateway = await servers.enter_async_context(running(*engines, admin_token=TOKEN, **SETTINGS))
         ours, theirs = f"127.0.0.1:{gateway.port}", [f"127.0.0.1:{engine.port}" for engine in engines]
-        starting = scraping({"prefixgate": [ours], "engines": [*theirs, vllm]}, folder)
+        starting = scraping({"prefixgate": [ours], "engines": [*theirs, vllm]}, TOKEN, folder)
         prometheus = await asyncio.to_thread(stack.enter_context, starting)
         await lap(gateway, "first")  # from here on every series is there, so that none begins in the middle
         await asyncio.sleep(_QUIET_S)
@@ -102,7 +103,7 @@ async def _scraped(stack: ExitStack, folder: Path) -> Run:
         seen = await lap(gateway, "second")
         await asyncio.sleep(_QUIET_S)
         cached, prompt = (now - then for now, then in zip(_counted(engines), before, strict=True))
-        async with gateway.http.get("/metrics") as response:
+        async with gateway.http.get("/metrics", headers={"authorization": f"Bearer {TOKEN}"}) as response:
             page = await response.read()
         return Run(prometheus, start, time.time(), seen, cached, prompt, page)
 
