@@ -40,7 +40,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "limits": Limits(requests_per_s=0.5, burst=_BURST),
     "max_in_flight": 4,
     "queue_size": 500,
-    "first_byte_timeout_s": 3.0,
+    "first_byte_timeout_s": 5.0,
 }
 """Settings of the gateway that this traffic is made for."""
 
