@@ -15,7 +15,7 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     (unknown is not zero). `input_tokens` includes cached ones. `stable_tokens`: of the prompt, an
     estimate of what requests of its route share. `hoist_saved_tokens`: what moving volatile spans out
     of the system text saves, or would save where it is only reported. `limit`: which limit of its
-    customer refused it. `trace_id`, `span_id`: of the client's traceparent. `queued_s`: of `duration_s`,
+    customer refused it. `trace_id`, `span_id`: of its own span or, while it has none, of the client's traceparent. `queued_s`: of `duration_s`,
     in the gateway's queue, which is not in `overhead_s`. `uncached_by_reason`: the uncached tokens of the prompt.
     Labels are raw, not yet bounded.
     """
