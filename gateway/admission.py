@@ -2,7 +2,7 @@
 
 A customer is its API key's. Without configured customers it is what the x-prefixgate-customer header says (set it in
 the proxy in front that knows), and everybody else shares the limits of `anonymous`. Requests and concurrency are
-checked before the body is parsed, tokens once they are estimated. Headers: OpenAI's x-ratelimit-* and the IETF draft
+checked before the body is read, tokens once they are estimated. Headers: OpenAI's x-ratelimit-* and the IETF draft
 (draft-ietf-httpapi-ratelimit-headers-10), on successes too.
 """
 

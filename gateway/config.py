@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gateway.apis import is_plain
+from gateway.capture_settings import CaptureConfig
 from gateway.discovery.settings import DiscoveryConfig
 from gateway.guard import FIELDS
 from gateway.limits import NO_LIMITS, Limits
@@ -82,6 +83,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     discovery: DiscoveryConfig = DiscoveryConfig()
     access_log: str | None = None
     """`stdout` or a file; one JSON object a request."""
+    capture: CaptureConfig = CaptureConfig()
     max_header_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 64 << 10
     max_headers: Annotated[int, msgspec.Meta(ge=10)] = 128
     max_body_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 64 << 20
@@ -98,7 +100,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     total_timeout_s: Positive | None = 3600.0
     """From a request's arrival to the end of its answer; null: no limit."""
     body_timeout_s: Positive = 120.0
-    """For a request's body to arrive."""
+    """For a request's body to arrive, on every path."""
     sse_keepalive_s: Positive | None = None
     """Comments in streams that wait this long for their first byte; null: none."""
     breaker_failures: Annotated[int, msgspec.Meta(ge=1)] = 5
@@ -142,6 +144,7 @@ def check(config: Config, where: str) -> None:
             route.rules.check()
         except ConfigError as error:
             raise ConfigError(f"{where}: route {name!r}: {error}") from None
+    _check_capture(config, where)
     try:
         config.discovery.check()
     except ConfigError as error:
@@ -156,6 +159,17 @@ def check(config: Config, where: str) -> None:
         for key in customer.keys:
             if re.fullmatch(r"sha256:[0-9a-f]{64}", key) is None:
                 raise ConfigError(f"{where}: customer {name!r}: a key must look like sha256:<64 hex digits>")
+
+
+def _check_capture(config: Config, where: str) -> None:
+    try:
+        config.capture.check()
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    for route in config.capture.routes:
+        nearest(route, (*config.routes, DEFAULT_ROUTE), f"{where}: capture: unknown route")
+    for customer in config.capture.skip_customers if config.customers else ():
+        nearest(customer, config.customers, f"{where}: capture: skip_customers: unknown customer")
 
 
 def _check_paths(paths: Iterable[str], where: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from gateway.capture_settings import CaptureConfig
 from gateway.config import Config, CustomerConfig, RouteConfig, check, check_engine_url
 from gateway.discovery.settings import DiscoveryConfig, KubernetesConfig
 from gateway.limits import Limits
@@ -88,6 +89,7 @@ def _explain(message: str) -> str:
         "$.limits": Limits,
         "$.tracing": TracingConfig,
         "$.discovery": DiscoveryConfig,
+        "$.capture": CaptureConfig,
         "$.discovery.kubernetes[...]": KubernetesConfig,
     }
     valid = inner.get(re.sub(r"\[\d+\]", "[...]", path), Config).__struct_fields__

@@ -22,7 +22,10 @@ Outcome = Literal["ok", "error", "truncated", "client_disconnect", "rejected"]
 
 
 class Exchange:
-    """What happened to one request so far. Monotonic times in seconds; `started` is the clock at its first byte."""
+    """What happened to one request so far. Monotonic times in seconds; `started` is the clock at its first byte.
+
+    raw: the body as the client sent it.
+    """
 
     __slots__ = (
         "api",
@@ -37,6 +40,7 @@ class Exchange:
         "owner",
         "prepared",
         "queued_s",
+        "raw",
         "received",
         "request_id",
         "retries",
@@ -59,6 +63,7 @@ class Exchange:
         self.owner: str | None = None  # the key's customer, None in open mode
         self.customer = ANONYMOUS
         self.lease: Lease | None = None
+        self.raw = b""
         self.prepared: Prepared | None = None
         self.worker: Worker | None = None
         self.route: Route | None = None
@@ -142,6 +147,7 @@ class Exchange:
             overhead_s=(self.dispatched - self.received if self.dispatched is not None else duration) - self.queued_s,
             limit=refused.kind if refused else None,
             client_request_id=self.client_request_id.decode("latin-1") if self.client_request_id else None,
+            usage_anomaly=usage.anomaly if usage else None,
             trace_id=self.trace.trace_id,
             span_id=self.trace.span_id,
         )

@@ -7,13 +7,14 @@ which are kept for the last divergent requests. Bounded: so many requests, so ma
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from engine_adapter.usage import Usage
 from gateway.dispatch import Place
+from gateway.policies import CACHE_AWARE
 from gateway.prepared import Prepared
 from prefix.causes import Cause, find_cause
 from prefix.divergence import first_divergence
@@ -90,6 +91,7 @@ class Misses:
             route.worker,
             held_blocks=route.held_blocks,
             fleet_blocks=route.fleet_blocks,
+            follows=route.reason in CACHE_AWARE,
         )
 
     def finished(
@@ -128,6 +130,10 @@ class Misses:
             old, _ = self._recent.popitem(last=False)
             gone = self._parted.pop(old, None)
             self._room += gone.bytes if gone is not None else 0
+
+    def recent(self) -> Iterator[RequestRecord]:
+        """The last requests, newest first."""
+        return (miss.record for miss in reversed(self._recent.values()))
 
     def find(self, request_id: str) -> Miss | None:
         """A recent request by its 128-bit id."""

@@ -22,7 +22,7 @@ from gateway.exchange import Exchange
 from gateway.held import Bodies, Held
 from gateway.http1 import EngineFault
 from gateway.identity import Caller, KeyRing
-from gateway.incoming import ClientGone, Receive, Scope, Send, read_request
+from gateway.incoming import ClientGone, Receive, Scope, Send, read_body, read_head
 from gateway.misses import Misses
 from gateway.prepare import Preparer
 from gateway.reply import break_off, refuse
@@ -47,7 +47,7 @@ class Proxy:
         workers: Workers,
         upstream: Upstream,
         suspect: Callable[[Worker, EngineFault], None],
-        finished: Callable[[RequestRecord], None],
+        finished: Callable[[RequestRecord, Exchange], None],
         secrets: Secrets,
         misses: Misses,
         tracing: Tracing,
@@ -117,7 +117,7 @@ class Proxy:
             now = self._now()
             record = exchange.record(time.time, now)
             self.misses.remember(record, exchange.prepared, exchange.explained)
-            self._finished(record)
+            self._finished(record, exchange)
             self._tracing.finished(exchange, record, scope, now)
 
     async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
@@ -130,14 +130,16 @@ class Proxy:
         with Held(self._bodies) as held, Watch(self._upstream.watches) as watch:
             watch.limit(exchange.received + config.body_timeout_s, "request_timeout")
             stream_over = config.stream_body_over_bytes if api.body == "any" else None
-            incoming = await read_request(scope, receive, config.max_body_bytes, held, stream_over)
-            exchange.client_request_id = incoming.request_id
-            caller = self.caller(incoming.authorization)
+            head = read_head(scope, config.max_body_bytes)
+            exchange.client_request_id = head.request_id
+            caller = self.caller(head.authorization)
+            self._admission.enter(exchange, caller, head, self._now())  # who may not go on makes us hold nothing
+            incoming = await read_body(head, receive, config.max_body_bytes, held, stream_over)
+            exchange.raw = incoming.body
             now = self._now()
-            self._admission.enter(exchange, caller, incoming, now)
             prepared = self._preparer.prepare(api, incoming, caller, config, now)
             for stored in response_id(incoming.path) or prepared.stored:
-                prepared = await self._candidates.bind(prepared, stored, caller, now)
+                prepared = await self._candidates.bind(prepared, stored, caller, incoming.headers, now)
             exchange.prepared, exchange.streamed, exchange.owner = prepared, prepared.stream, caller.customer
             self._admission.charge(exchange, prepared, now)
 

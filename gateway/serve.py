@@ -43,7 +43,7 @@ def run(config: Config, reload: Callable[[], Config]) -> None:
         uvicorn.Config(
             app,
             loop="uvloop",
-            http=bounded(config.max_header_bytes, config.max_headers),
+            http=bounded(config.max_header_bytes, config.max_headers, lambda: app.config.body_timeout_s),
             ws="none",
             lifespan="on",
             interface="asgi3",

@@ -18,6 +18,7 @@ from gateway.pool import Pool, Response
 from gateway.tls import engine_tls
 from gateway.watch import Watch
 
+Headers = Iterable[tuple[bytes, bytes]]
 _TICK_S = 0.5
 _SAFE_SHARE = 0.8
 """Of the engine's keep-alive: its clock started earlier than ours."""
@@ -57,7 +58,7 @@ class Upstream:
         self,
         base: str,
         path: str,
-        headers: Iterable[tuple[bytes, bytes]],
+        headers: Headers,
         body: bytes,
         method: str = "POST",
         again: Callable[[], bool] = lambda: True,
@@ -68,20 +69,19 @@ class Upstream:
         The engine's own credential takes the place of the client's among `headers`. again: asked before it goes out
         a second time because a kept connection was closed. Raises EngineFault.
         """
-        if self.secrets.authorization(base) is not None:
-            headers = [header for header in headers if header[0] not in CREDENTIALS]
-        lines = b"".join([b"%s: %s\r\n" % header for header in headers])
         timeouts = self._config.first_byte_timeout_s, self._config.read_timeout_s
-        return await self._request(base, method.encode(), path, lines, body, timeouts, again, rest)
+        return await self._request(base, method.encode(), path, headers, body, timeouts, again, rest)
 
-    async def get(self, url: str, path: str, *, timeout_s: float, limit: int = 4 << 20) -> tuple[int, bytes]:
+    async def get(
+        self, url: str, path: str, headers: Headers = (), *, timeout_s: float, limit: int = 4 << 20
+    ) -> tuple[int, bytes]:
         """Status and body of a small resource, at most `limit` bytes of it, all within `timeout_s`.
 
-        Raises EngineFault.
+        The engine's own credential takes the place of any among `headers`. Raises EngineFault.
         """
         try:
             async with asyncio.timeout(timeout_s):
-                response = await self._request(url, b"GET", path, b"", b"", (timeout_s, timeout_s))
+                response = await self._request(url, b"GET", path, headers, b"", (timeout_s, timeout_s))
                 try:
                     return response.status, await _read(response, limit)
                 finally:
@@ -109,7 +109,7 @@ class Upstream:
         base: str,
         method: bytes,
         path: str,
-        lines: bytes,
+        headers: Headers,
         body: bytes,
         timeouts: tuple[float, float],
         again: Callable[[], bool] = lambda: True,
@@ -119,7 +119,9 @@ class Upstream:
         pool = self._pool(base)
         credential = self.secrets.authorization(base)
         if credential is not None:
-            lines = b"authorization: %s\r\n%s" % (credential, lines)
+            own = [header for header in headers if header[0] not in CREDENTIALS]
+            headers = [(b"authorization", credential), *own]
+        lines = b"".join([b"%s: %s\r\n" % header for header in headers])
         size = len(body) if rest is None else len(body) + rest.size
         head = b"%s %s HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\n%s\r\n"
         target = (pool.base + path).encode("latin-1", "backslashreplace")

@@ -18,6 +18,7 @@ from prefix.errors import ConfigError
 from prefix.record import RequestRecord, UncachedReason
 from telemetry import catalog
 from telemetry.cells import Counter, Histogram, Key, Models, Tokens, TokenSums
+from telemetry.facts import itl_s, reported, ttft_s
 from telemetry.labels import OTHER, Labels
 from telemetry.points import Family
 
@@ -48,7 +49,7 @@ class Row:
     @property
     def hit_rate(self) -> float | None:
         """Cached / input tokens of the requests whose cached count is known; None when there are none."""
-        return self.sums.cached_tokens / self.sums.input_tokens if self.sums.input_tokens else None
+        return self.sums.hit_rate
 
 
 class Aggregate:
@@ -60,6 +61,8 @@ class Aggregate:
         self._lock = Lock()
         self._tokens = Tokens(catalog.INPUT_TOKENS)
         self._uncached = Counter(catalog.UNCACHED_TOKENS)
+        self._workers = Tokens(catalog.WORKER_UNCACHED)
+        self._anomalies = Counter(catalog.USAGE_ANOMALIES)
         self._requests = Counter(catalog.REQUESTS)
         self._rate_limited = Counter(catalog.RATE_LIMITED)
         self._retries = Counter(catalog.RETRIES)
@@ -72,8 +75,8 @@ class Aggregate:
         self._overhead = Histogram(catalog.OVERHEAD)
         self._queue = Histogram(catalog.QUEUE_DURATION)
 
-    def record(self, record: RequestRecord) -> None:
-        """Counts one finished request."""
+    def record(self, record: RequestRecord) -> Key:
+        """Counts one finished request; the labels that it was counted under: route, customer, prompt version."""
         labels = self.labels
         route = labels.routes[record.route]
         customer = labels.customers[record.customer]
@@ -84,19 +87,21 @@ class Aggregate:
             self._count_outcome(record, route, customer, error)
             self._count_routing(record, route)
             self._observe(record, route, error)
+        return route, customer, version
 
     def snapshot(self) -> tuple[Family, ...]:
         """Every counter and histogram of the catalog as it is now, those without points too; for any thread."""
         plain = (
             *(self._requests, self._rate_limited, self._retries, self._rewrites, self._hoist_saved, self._decisions),
-            *(self._uncached, self._http_duration, self._duration, self._overhead, self._queue),
+            *(self._uncached, self._anomalies, self._http_duration, self._duration, self._overhead, self._queue),
         )
         with self._lock:
             tokens = (
                 Family(metric, tuple((key, getattr(sums, name)) for key, sums in self._tokens.items()))
                 for metric, name in _TOKEN_FIELDS
             )
-            return (*tokens, *(each.family() for each in plain), *self._models.families())
+            models = self._models.families()
+            return (*tokens, *(each.family() for each in plain), self._workers.uncached(), *models)
 
     def rows(self, by: Sequence[str] = DIMENSIONS) -> tuple[Row, ...]:
         """Token sums grouped by any of route, customer and prompt_version, in order of their labels.
@@ -112,22 +117,22 @@ class Aggregate:
                 groups.setdefault(_group(key, by), TokenSums()).add(sums)
         return tuple(Row(*group, sums) for group, sums in sorted(groups.items(), key=_by_labels))
 
+    def worker(self, name: str) -> TokenSums | None:
+        """A copy of the sums of what this worker answered since the gateway began; None when it answered nothing."""
+        with self._lock:
+            sums, copy = self._workers.get((name,)), TokenSums()
+            if sums is None:
+                return None
+            copy.add(sums)
+        return copy
+
     def _count_tokens(self, record: RequestRecord, key: Key) -> None:
-        sums = self._tokens[key]
-        sums.requests += 1
-        sums.output_tokens += record.output_tokens or 0
-        prompt, cached = record.input_tokens, record.cached_tokens
-        if prompt is not None and cached is not None and 0 <= cached <= prompt:
-            sums.input_tokens += prompt
-            sums.cached_tokens += cached
-            sums.expected_cached_tokens += record.expected_cached_tokens or 0
-            sums.stable_tokens += min(record.stable_tokens, prompt)
+        self._tokens[key].count(record)
+        if record.worker is not None:
+            self._workers[self.labels.workers[record.worker],].count(record)
+        if reported(record) is not None:
             for reason, count in (record.uncached_by_reason or _NO_REASONS).items():
-                sums.uncached[reason] += count
                 self._uncached[*key, reason].value += count
-        else:
-            sums.unknown_requests += 1
-            sums.unreported_input_tokens += prompt or 0
 
     def _count_outcome(self, record: RequestRecord, route: str, customer: str, error: str) -> None:
         status_class = _STATUS_CLASSES.get(record.status // 100, OTHER)
@@ -141,6 +146,8 @@ class Aggregate:
         if record.worker is not None:
             policy, reason = labels.policies[record.policy], labels.reasons[record.reason or ""]
             self._decisions[policy, reason, labels.workers[record.worker]].value += 1
+            if record.usage_anomaly is not None:
+                self._anomalies[labels.workers[record.worker], record.usage_anomaly].value += 1
         if record.retries:
             self._retries[route,].value += record.retries
         if record.changes:
@@ -167,12 +174,11 @@ class Aggregate:
             responses.input.observe(float(record.input_tokens))
         if output is not None:
             responses.output.observe(float(output))
-        ttft = record.ttft_s
-        if ttft is None or not record.stream or record.outcome != "ok" or record.status >= 400:
-            return
-        responses.ttft.observe(ttft)
-        if output is not None and output > 1:
-            responses.tpot.observe((record.duration_s - ttft) / (output - 1))
+        first, gap = ttft_s(record), itl_s(record)
+        if first is not None:
+            responses.ttft.observe(first)
+        if gap is not None:
+            responses.tpot.observe(gap)
 
 
 def _group(key: Key, by: Sequence[str]) -> _Group:

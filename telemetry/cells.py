@@ -6,19 +6,21 @@ Past the limit all further label tuples share one cell, `other` in every label, 
 import collections
 from bisect import bisect_left
 from dataclasses import dataclass, field, fields
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from prefix.record import UncachedReason
+from prefix.record import RequestRecord, UncachedReason
 from telemetry.catalog import TOKEN_USAGE, TPOT, TTFT, Metric
+from telemetry.facts import reported
 from telemetry.labels import OTHER
 from telemetry.points import Distribution, Family
 
 Key = tuple[str, ...]
+_NO_REASONS: Final[dict[UncachedReason, int]] = {}
 _Cell = TypeVar("_Cell")
 
 
-class _Cells(dict[Key, _Cell]):
-    """The cells of one metric (or of several that are always counted together)."""
+class Cells(dict[Key, _Cell]):
+    """The cells of one metric, or of several things that are always counted together under its labels and limit."""
 
     def __init__(self, metric: Metric) -> None:
         super().__init__()
@@ -44,7 +46,7 @@ class Count:
     value: int = 0
 
 
-class Counter(_Cells[Count]):
+class Counter(Cells[Count]):
     """A counter: `counter[key].value += n`."""
 
     def _new(self) -> Count:
@@ -73,17 +75,43 @@ class TokenSums:
     output_tokens: int = 0
     uncached: collections.Counter[UncachedReason] = field(default_factory=collections.Counter)
 
+    @property
+    def hit_rate(self) -> float | None:
+        """Cached / input tokens of the requests whose cached count is known; None when there are none."""
+        return self.cached_tokens / self.input_tokens if self.input_tokens else None
+
+    def count(self, record: RequestRecord) -> None:
+        """Counts one request."""
+        self.requests += 1
+        self.output_tokens += record.output_tokens or 0
+        tokens = reported(record)
+        if tokens is None:
+            self.unknown_requests += 1
+            self.unreported_input_tokens += record.input_tokens or 0
+            return
+        self.input_tokens += tokens[0]
+        self.cached_tokens += tokens[1]
+        self.expected_cached_tokens += record.expected_cached_tokens or 0
+        self.stable_tokens += min(record.stable_tokens, tokens[0])
+        for reason, count in (record.uncached_by_reason or _NO_REASONS).items():
+            self.uncached[reason] += count
+
     def add(self, other: "TokenSums") -> None:
         """Adds another's sums to these."""
         for each in fields(self):
             setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
 
-class Tokens(_Cells[TokenSums]):
+class Tokens(Cells[TokenSums]):
     """The token counters, which share their labels and so their cells."""
 
     def _new(self) -> TokenSums:
         return TokenSums()
+
+    def uncached(self) -> Family:
+        """The uncached tokens now, by the labels of their cell and reason."""
+        counts = ((key, sums.uncached) for key, sums in self.items())
+        return Family(self.metric, tuple(((*key, reason), n) for key, by in counts for reason, n in by.items()))
 
 
 class Buckets:
@@ -106,7 +134,7 @@ class Buckets:
         return Distribution(tuple(self.counts), self.total)
 
 
-class Histogram(_Cells[Buckets]):
+class Histogram(Cells[Buckets]):
     """A histogram: `histogram[key].observe(value)`."""
 
     def _new(self) -> Buckets:
@@ -129,7 +157,7 @@ class Responses:
         self.output = Buckets(TOKEN_USAGE.buckets)
 
 
-class Models(_Cells[Responses]):
+class Models(Cells[Responses]):
     """The histograms per model, which share their labels and so their cells."""
 
     def _new(self) -> Responses:

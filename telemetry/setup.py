@@ -39,7 +39,6 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from prefix.errors import ConfigError
 from telemetry import gauges as worker_gauges
 from telemetry.aggregate import Aggregate
-from telemetry.catalog import SPANS
 from telemetry.gauges import WorkerGauges
 from telemetry.otlp import PACKAGES, Target
 from telemetry.points import Distribution, Family
@@ -109,20 +108,20 @@ def create_exporters(
     gauges: Callable[[], Sequence[WorkerGauges]],
     *,
     queued: Callable[[], Mapping[str, int]] = dict,
-    spans: Callable[[], Mapping[str, int]] = dict,
+    further: Callable[[], Sequence[Family]] = tuple,
     otlp: Target | None = None,
     version: str = "",
 ) -> Exporters:
     """Exporters over an aggregate and the workers' gauges.
 
-    otlp: where metrics are pushed to, None: nowhere. queued: requests in the gateway's queue by model. spans: their
-    number by outcome. These and `gauges` must not iterate over a container that another thread changes: the push
-    thread calls them too. Raises ConfigError when a setting asks for an exporter that is not installed.
+    otlp: where metrics are pushed to, None: nowhere. queued: requests in the gateway's queue by model. further:
+    what else is counted, whole families. These and `gauges` must not iterate over a container that another thread
+    changes: the push thread calls them too. Raises ConfigError when a setting asks for an exporter that is not
+    installed.
     """
 
     def read() -> Sequence[Family]:
-        made = Family(SPANS, tuple(((outcome,), count) for outcome, count in spans().items()))
-        return (*aggregate.snapshot(), *worker_gauges.families(gauges(), queued()), made)
+        return (*aggregate.snapshot(), *worker_gauges.families(gauges(), queued()), *further())
 
     return Exporters(read, version=version, otlp=None if otlp is None else _otlp_exporter(otlp))
 

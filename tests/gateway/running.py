@@ -46,9 +46,9 @@ class Recording(Aggregate):
         super().__init__(labels)
         self.records: list[RequestRecord] = []
 
-    def record(self, record: RequestRecord) -> None:
+    def record(self, record: RequestRecord) -> tuple[str, ...]:
         self.records.append(record)
-        super().record(record)
+        return super().record(record)
 
 
 class Running:
@@ -166,7 +166,7 @@ async def serving(app: Gateway) -> AsyncIterator[int]:
     """The port of a uvicorn server with this application, set up as gateway.serve sets it up."""
     config = uvicorn.Config(
         app,
-        http=bounded(app.config.max_header_bytes, app.config.max_headers),
+        http=bounded(app.config.max_header_bytes, app.config.max_headers, lambda: app.config.body_timeout_s),
         ws="none",
         lifespan="on",
         interface="asgi3",

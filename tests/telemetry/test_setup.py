@@ -18,10 +18,11 @@ from prefix.errors import ConfigError
 from prefix.record import RequestRecord
 from telemetry import setup
 from telemetry.aggregate import Aggregate
-from telemetry.catalog import CATALOG, prometheus_name
+from telemetry.catalog import CAPTURES, CATALOG, SPANS, prometheus_name
 from telemetry.gauges import WorkerGauges
 from telemetry.labels import Labels
 from telemetry.otlp import Protocol, find_target
+from telemetry.points import by_label
 from telemetry.setup import Exporters, create_exporters, create_span_queue
 from telemetry.spans import NOTHING_SAID, Finished, spans
 from telemetry.tracing import Tracer
@@ -111,7 +112,8 @@ def test_success_has_no_error_type(aggregate: Aggregate) -> None:
 @pytest.mark.parametrize(("accept", "parse"), [("", parse_text), (OPENMETRICS, parse_openmetrics)])
 def test_scrape_before_the_first_request_is_valid(accept: str, parse: Parse) -> None:
     """An idle gateway announces every metric of the catalog under its Prometheus name, with no sample yet."""
-    body, _ = create_exporters(Aggregate(Labels()), tuple).prometheus(accept)
+    further = [by_label(SPANS, {}), by_label(CAPTURES, {})]
+    body, _ = create_exporters(Aggregate(Labels()), tuple, further=lambda: further).prometheus(accept)
     assert {name for name, _ in samples(body, parse)} == {"target_info"}
     announced = {line.split()[2] for line in body.decode().splitlines() if line.startswith("# TYPE ")}
     names = {prometheus_name(metric) for metric in CATALOG}
@@ -257,7 +259,8 @@ def test_the_exporter_of_the_protocol(
     installed, asked = Installed(), []
     monkeypatch.setattr(setup, "entry_points", lambda **names: asked.append(names["name"]) or [installed])
     otlp = find_target("metrics", {}, endpoint="http://collector:4318", protocol=protocol)
-    exporters = create_exporters(aggregate, lambda: GAUGES, otlp=otlp)
+    further = [by_label(SPANS, {}), by_label(CAPTURES, {})]
+    exporters = create_exporters(aggregate, lambda: GAUGES, otlp=otlp, further=lambda: further)
     exporters.flush()
     exporters.shutdown()
     (exporter,) = installed.made
@@ -273,7 +276,8 @@ def test_metrics_reach_a_collector(aggregate: Aggregate, protocol: Protocol) -> 
     """Over the wire, by the real exporters."""
     with collecting() as collector:
         otlp = find_target("metrics", {}, endpoint=getattr(collector, protocol), protocol=protocol)
-        create_exporters(aggregate, lambda: GAUGES, otlp=otlp, spans=lambda: {"sent": 4}).shutdown()
+        further = [by_label(SPANS, {"sent": 4}), by_label(CAPTURES, {"written": 2})]
+        create_exporters(aggregate, lambda: GAUGES, otlp=otlp, further=lambda: further).shutdown()
     metrics = by_name(collector.metrics[-1])
     assert {metric.name for metric in CATALOG} == set(metrics)
     (spans,) = metrics["prefixgate.spans"].sum.data_points

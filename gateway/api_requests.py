@@ -1,47 +1,53 @@
-"""The operators' JSON API: where tokens go by route, customer and prompt version, and why one request missed.
+"""The last requests: `/api/requests` lists them, `/api/requests/{id}` says why one missed.
 
-For operators only (gateway.admin). No text of any prompt: a cause names the place and its kind, and of the two values
-that differ there only how long they are.
+No text of any prompt: a cause names the place and its kind, and of the two values that differ there only how long
+they are.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import islice
+from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request, Response
 
 from gateway.admin import AdminGuard
 from gateway.errors import Refusal
-from gateway.misses import Miss, Misses, Parting
+from gateway.misses import REQUESTS, Miss, Misses, Parting
+from gateway.tables import Format, ReasonTokens, table
 from prefix.causes import Cause
-from prefix.errors import ConfigError
 from prefix.explanations import EXPLANATIONS
-from prefix.record import UncachedReason
-from telemetry.aggregate import DIMENSIONS, Aggregate, Row
-
-ReasonTokens = dict[UncachedReason, int]
+from prefix.record import RequestRecord, UncachedReason
 
 
 @dataclass(frozen=True, slots=True)
-class CacheRow:
-    """Requests of one group. Dimensions that were not asked for are null. Token sums are those of the requests whose
-    cached count is known; hit_rate is null when there are none."""
+class FinishedRequest:
+    """One finished request. uncached_by_reason: null when no engine counted its prompt. Times in seconds; started:
+    Unix time. Route, customer and version are as they came, which a label of the sums need not be."""
 
-    route: str | None
-    customer: str | None
+    request_id: str
+    started: float
+    path: str
+    route: str
+    customer: str
     prompt_version: str | None
-    requests: int
-    input_tokens: int
-    cached_tokens: int
-    hit_rate: float | None
-    uncached_by_reason: ReasonTokens
-    unknown_requests: int
+    worker: str | None
+    status: int
+    input_tokens: int | None
+    cached_tokens: int | None
+    uncached_by_reason: ReasonTokens | None
+    ttft_s: float | None
+    duration_s: float
+
+
+_COLUMNS = tuple(each.name for each in fields(FinishedRequest))
 
 
 @dataclass(frozen=True, slots=True)
-class CacheRows:
-    """The groups, in order of their labels."""
+class FinishedRequests:
+    """The newest first."""
 
-    rows: list[CacheRow]
+    rows: list[FinishedRequest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +92,29 @@ class ExplainedRequest:
     duration_s: float
 
 
-def api_routes(guard: AdminGuard, aggregate: Aggregate, misses: Misses) -> APIRouter:
-    """`/api/cache` and `/api/requests/{id}`."""
-    routes = APIRouter(prefix="/api", tags=["cache"])
+def request_routes(guard: AdminGuard, misses: Misses) -> APIRouter:
+    """`/api/requests` and `/api/requests/{id}`."""
+    routes = APIRouter(prefix="/api", tags=["requests"])
 
-    @routes.get("/cache")
-    async def cache(request: Request, by: str = ",".join(DIMENSIONS)) -> CacheRows:
-        """Cache hits and the reasons of misses, grouped by any of route, customer and prompt_version, since start."""
+    @routes.get("/requests", response_model=FinishedRequests)
+    async def recent(
+        request: Request,
+        limit: int = Query(100, ge=1, le=REQUESTS),
+        route: str | None = None,
+        customer: str | None = None,
+        prompt_version: str | None = None,
+        worker: str | None = None,
+        reason: UncachedReason | None = None,
+        form: Format = "json",
+    ) -> Response:
+        """The last finished requests that are of this route, customer, prompt version and worker, and have uncached
+        tokens for this reason."""
         guard(request)
-        try:
-            rows = aggregate.rows([name.strip() for name in by.split(",") if name.strip()])
-        except ConfigError as error:
-            raise Refusal("invalid_query", str(error), param="by") from None
-        return CacheRows([_cache_row(row) for row in rows])
+        wanted = {"route": route, "customer": customer, "prompt_version": prompt_version, "worker": worker}
+        asked = {name: value for name, value in wanted.items() if value is not None}
+        found = (record for record in misses.recent() if _is_wanted(record, asked, reason))
+        rows = [_listed(record) for record in islice(found, limit)]
+        return table(FinishedRequests(rows), rows, _COLUMNS, "requests", form)
 
     @routes.get("/requests/{request_id}")
     async def explain(request: Request, request_id: str) -> ExplainedRequest:
@@ -113,19 +129,14 @@ def api_routes(guard: AdminGuard, aggregate: Aggregate, misses: Misses) -> APIRo
     return routes
 
 
-def _cache_row(row: Row) -> CacheRow:
-    sums = row.sums
-    return CacheRow(
-        route=row.route,
-        customer=row.customer,
-        prompt_version=row.prompt_version,
-        requests=sums.requests,
-        input_tokens=sums.input_tokens,
-        cached_tokens=sums.cached_tokens,
-        hit_rate=row.hit_rate,
-        uncached_by_reason=dict(sums.uncached),
-        unknown_requests=sums.unknown_requests,
-    )
+def _is_wanted(record: RequestRecord, asked: dict[str, str], reason: UncachedReason | None) -> bool:
+    same = all(getattr(record, name) == value for name, value in asked.items())
+    return same and (reason is None or bool((record.uncached_by_reason or {}).get(reason)))
+
+
+def _listed(record: RequestRecord) -> FinishedRequest:
+    values: dict[str, Any] = {name: getattr(record, name) for name in _COLUMNS}
+    return FinishedRequest(**values)
 
 
 def _explained(miss: Miss, cause: Cause | None) -> ExplainedRequest:

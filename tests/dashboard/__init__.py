@@ -1,0 +1,1 @@
+"""The page itself, driven in Chromium against a live gateway."""
