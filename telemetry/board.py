@@ -6,6 +6,7 @@ of one part whole. Nobody holds it for longer than one row takes.
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Lock
 from typing import Final
 
@@ -13,7 +14,7 @@ from prefix.record import RequestRecord
 from prefix.view import View
 from telemetry.catalog import INPUT_TOKENS
 from telemetry.cells import Key
-from telemetry.comparison import Comparison, compare
+from telemetry.comparison import Comparison, Sides, compare
 from telemetry.facts import facts
 from telemetry.history import FLEET_STEP_S, FLEET_STEPS, STEP_S, Point, Ring, Rings, Sums, Total, delta, points
 from telemetry.latency import Lengths, bucket_of
@@ -21,6 +22,9 @@ from telemetry.versions import Version, Versions
 
 RATE_STEPS: Final = 6
 """Steps of the fleet's history, one minute, over which requests per second are counted."""
+
+REFRESH: Final = 1.05
+_Compared = tuple[tuple[int, int], Comparison]
 
 
 class Board:
@@ -34,6 +38,7 @@ class Board:
         self._fleet = Ring(FLEET_STEP_S, FLEET_STEPS)
         self._groups = Rings(INPUT_TOKENS)
         self._lengths: defaultdict[str, Lengths] = defaultdict(Lengths)
+        self._compared: dict[tuple[str, str], _Compared] = {}
 
     def record(self, key: Key, record: RequestRecord, now: float, view: View | None = None) -> None:
         """Counts one request that finished now under these labels. view: of its prompt, None when nobody sees it."""
@@ -98,17 +103,25 @@ class Board:
         return self.versions.get((route, name))
 
     def compare(self, route: str, name: str) -> Comparison | None:
-        """A version with its predecessor; None when it is not there or has none."""
+        """A version with its predecessor; None when it is not there or has none.
+
+        Tests of significance are made anew when one of them has a twentieth more requests than at the last ones.
+        """
         with self.lock:
             after = self.versions.get((route, name))
             if after is None or after.predecessor is None:
                 return None
             before = self.versions[route, after.predecessor.name]
-            sides = before.requests, after.requests
+            requests = before.requests, after.requests
+            known = self._compared.get((route, name))
+            if known is not None and all(map(_is_near, requests, known[0])):
+                return replace(known[1], requests=Sides(*requests))
             batches = before.batches.sums(), after.batches.sums()
-            medians = before.ttft.quantile(0.5), after.ttft.quantile(0.5)
+            medians = before.ttft.median(), after.ttft.median()
             opening = after.opening.size if after.opening is not None else 0
-        return compare(after.predecessor, opening, sides, batches, medians)
+        made = compare(after.predecessor, opening, requests, batches, medians)
+        self._compared[route, name] = requests, made
+        return made
 
     def hit_rate_changes(self) -> dict[tuple[str, ...], float]:
         """By route and version: hit rate after less before, of those with enough data."""
@@ -128,3 +141,7 @@ class Board:
         for (its_route, its_customer, its_version), ring in self._groups.items():
             if customer == its_customer and route in (None, its_route) and version in (None, its_version):
                 yield ring
+
+
+def _is_near(requests: int, before: int) -> bool:
+    return requests < before * REFRESH

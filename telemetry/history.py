@@ -108,6 +108,12 @@ class Ring:
         found = (self.step(number) for number in range(last - round(window_s / self.step_s) + 1, last + 1))
         return sum(sums[0] for sums in found if sums is not None)
 
+    def hit_rates(self, now: float, steps: int) -> list[float | None]:
+        """Of the last steps, oldest first; None for one without a known cached count."""
+        last = int(now // self.step_s)
+        found = (self.step(number) for number in range(last - steps + 1, last + 1))
+        return [sums[2] / sums[1] if sums is not None and sums[1] else None for sums in found]
+
     def step(self, number: int) -> Sequence[int] | None:
         """The sums of one step, None without requests. number: its beginning / step_s."""
         slot = number % self.steps

@@ -6,8 +6,9 @@ distribution (as in DDSketch, https://arxiv.org/abs/1908.10693); histograms of s
 """
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 from math import ceil, log
 from operator import add
 from typing import Final
@@ -52,21 +53,23 @@ class LogHistogram:
         """Adds another's durations to these."""
         self.counts = array("Q", map(add, self.counts, other.counts))
 
-    def quantile(self, share: float) -> float | None:
-        """The duration that this share does not exceed, in seconds; None when nothing was counted."""
-        rank, seen = max(1, ceil(share * sum(self.counts))), 0
-        for bucket, count in enumerate(self.counts):
-            seen += count
-            if seen >= rank:
-                return LEAST_S * GROWTH ** (bucket - 0.5) if bucket else LEAST_S
-        return None
+    def quantiles(self, *shares: float) -> list[float] | None:
+        """The durations that these shares do not exceed, in seconds; None when nothing was counted."""
+        seen = list(accumulate(self.counts))
+        if not seen[-1]:
+            return None
+        buckets = [bisect_left(seen, max(1, ceil(share * seen[-1]))) for share in shares]
+        return [LEAST_S * GROWTH ** (bucket - 0.5) if bucket else LEAST_S for bucket in buckets]
+
+    def median(self) -> float | None:
+        """Half of them take no longer; None when nothing was counted."""
+        found = self.quantiles(0.5)
+        return found[0] if found is not None else None
 
     def percentiles(self) -> Percentiles | None:
         """The usual three; None when nothing was counted."""
-        middle, most, nearly_all = (self.quantile(share) for share in (0.5, 0.95, 0.99))
-        if middle is None or most is None or nearly_all is None:
-            return None
-        return Percentiles(middle, most, nearly_all)
+        found = self.quantiles(0.5, 0.95, 0.99)
+        return Percentiles(*found) if found is not None else None
 
 
 class Lengths:

@@ -17,7 +17,7 @@ from telemetry.batches import Batches
 from telemetry.catalog import HIT_RATE_CHANGE
 from telemetry.cells import Cells, Key
 from telemetry.facts import Facts
-from telemetry.history import STEP_S, Delta, Ring, Total, points
+from telemetry.history import Delta, Ring, Total
 from telemetry.labels import OTHER, UNVERSIONED
 from telemetry.latency import LogHistogram
 from telemetry.openings import Opening
@@ -75,7 +75,7 @@ class Version:
 
     def sparkline(self, now: float) -> list[float | None]:
         """The hit rates of the last minutes, oldest first; None for a minute without a known one."""
-        return [point.hit_rate for point in points([self.ring], now, SPARKLINE_MINUTES * STEP_S)]
+        return self.ring.hit_rates(now, SPARKLINE_MINUTES)
 
 
 class Versions(Cells[Version]):
