@@ -139,14 +139,15 @@ def _rows(live: Live, route: str | None, form: Format) -> Response:
 
 
 def _row(route: str, label: str, version: Version, comparison: Comparison | None, now: float) -> PromptRow:
-    lost = version.sums.uncached["divergent"]
+    sums = version.total.sums()
+    lost = sums.uncached_by_reason.get("divergent", 0)
     return PromptRow(
         route=route,
         prompt_version=label,
         declared=version.declared,
         first_seen=version.first_seen,
         last_seen=version.last_seen,
-        **sum_fields(version.sums),
+        **sum_fields(sums),
         ttft_s=version.ttft.percentiles(),
         recoverable_tokens=lost,
         recoverable_tokens_per_day=_per_day(lost, version, now),

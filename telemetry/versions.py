@@ -15,9 +15,9 @@ from prefix.record import RequestRecord
 from prefix.view import View
 from telemetry.batches import Batches
 from telemetry.catalog import HIT_RATE_CHANGE
-from telemetry.cells import Cells, Key, TokenSums
-from telemetry.facts import reported, ttft_s
-from telemetry.history import STEP_S, Delta, Ring, points
+from telemetry.cells import Cells, Key
+from telemetry.facts import Facts
+from telemetry.history import Delta, Ring, Total
 from telemetry.labels import OTHER, UNVERSIONED
 from telemetry.latency import LogHistogram
 from telemetry.openings import Opening
@@ -44,35 +44,38 @@ class Version:
     batches: per stretch of time input tokens, cached tokens, TTFTs and the sum of their logarithms.
     """
 
-    __slots__ = ("batches", "declared", "first_seen", "last_seen", "opening", "predecessor", "ring", "sums", "ttft")
+    __slots__ = (
+        *("batches", "declared", "first_seen", "last_seen", "opening", "predecessor"),
+        *("requests", "ring", "total", "ttft"),
+    )
 
     def __init__(self) -> None:
         self.declared = False
         self.first_seen = self.last_seen = 0.0
-        self.sums = TokenSums()
+        self.total = Total()
+        self.requests = 0
         self.ring = Ring()
         self.ttft = LogHistogram()
         self.batches = Batches()
         self.opening: Opening | None = None
         self.predecessor: Predecessor | None = None
 
-    def record(self, record: RequestRecord, amounts: Delta, now: float) -> None:
-        """Counts one request of this version."""
-        if not self.sums.requests:
-            self.first_seen, self.declared = now, record.prompt_version_declared
+    def record(self, seen: Facts, amounts: Delta, ttft: int | None, now: float) -> None:
+        """Counts one request of this version. ttft: its bucket."""
         self.last_seen = now
-        self.sums.count(record)
+        self.requests += 1
+        self.total.add(amounts)
         self.ring.add(now, amounts)
-        first, tokens = ttft_s(record), reported(record)
-        if first is not None:
-            self.ttft.observe(first)
-        if tokens is not None and (not self.declared or self.sums.requests > WARM_UP):
+        first, tokens = seen.ttft_s, seen.tokens
+        if ttft is not None:
+            self.ttft.observe(ttft)
+        if tokens is not None and (not self.declared or self.requests > WARM_UP):
             waited = (0.0, 0.0) if first is None or first <= 0 else (1.0, log(first))
             self.batches.add(now, (*tokens, *waited))
 
     def sparkline(self, now: float) -> list[float | None]:
         """The hit rates of the last minutes, oldest first; None for a minute without a known one."""
-        return [point.hit_rate for point in points([self.ring], now, SPARKLINE_MINUTES * STEP_S)]
+        return self.ring.hit_rates(now, SPARKLINE_MINUTES)
 
 
 class Versions(Cells[Version]):
@@ -82,20 +85,26 @@ class Versions(Cells[Version]):
         super().__init__(HIT_RATE_CHANGE)
         self._opened: dict[str, list[tuple[str, Version]]] = {}
 
-    def record(self, key: Key, record: RequestRecord, view: View | None, amounts: Delta, now: float) -> None:
-        """Counts one request. view: of its prompt, None when the gateway does not see it."""
+    def seen(self, key: Key, record: RequestRecord, view: View | None, now: float) -> Version:
+        """The version of a request, still to be recorded. view: of its prompt, None when the gateway sees none."""
         version = self[key]
-        named = key[1] not in (OTHER, UNVERSIONED) and key in self
-        if named and version.opening is None and view is not None and view.stable:
+        if not version.requests:
+            version.first_seen, version.declared = now, record.prompt_version_declared
+        if version.opening is None and view is not None and view.stable and _is_one(key) and key in self:
             version.opening = Opening(view)
             tokens_per_byte = (record.input_tokens or 0) / max(1, len(view.text))
             others = self._opened.setdefault(key[0], [])
             version.predecessor = _before(others, version.opening, tokens_per_byte, now)
             others.append((key[1], version))
-        version.record(record, amounts, now)
+        return version
 
     def _new(self) -> Version:
         return Version()
+
+
+def _is_one(key: Key) -> bool:
+    """Whether this is one version, and not what is left over."""
+    return key[1] not in (OTHER, UNVERSIONED)
 
 
 def _before(

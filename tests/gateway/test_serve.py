@@ -224,3 +224,18 @@ def test_binding() -> None:
             with pytest.raises(ConfigError, match=rf"cannot listen on {host}:{port}: Address already in use"):
                 bind(host, port)
             assert listener.family == (socket.AF_INET6 if ":" in host else socket.AF_INET)
+
+
+async def test_open_dashboards_do_not_delay_the_end() -> None:
+    """SIGTERM ends their streams: of one that reads, cleanly, and of one that never does; drain_timeout_s is 30 s."""
+    async with serve() as served, aiohttp.ClientSession() as http:
+        _, silent = await asyncio.open_connection("127.0.0.1", served.port)
+        silent.write(b"GET /api/events HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        async with http.get(f"{served.url}/api/events") as listening:
+            assert await listening.content.readline() == b"event: tick\n"
+            served.process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(SOON_S):
+                await listening.content.read()
+        assert await served.ended() == 0
+        silent.close()
+        assert "Traceback" not in await served.rest_of_log()

@@ -29,8 +29,8 @@ def traffic(rng: random.Random, minutes: float, conversations_per_s: float, mood
             tokens, now = tokens * 1.2, now + rng.expovariate(1 / 15)
     batches = Batches()
     for now, values in sorted(found):
-        batches.add(now, values)
-    return [(cached, prompt) for cached, prompt in batches.sums()]
+        batches.add(now, (*values, 0.0, 0.0))
+    return [(cached, prompt) for cached, prompt, *_ in batches.sums()]
 
 
 def found_different(before: Sequence[Pair], after: Sequence[Pair]) -> bool:
@@ -92,7 +92,7 @@ def test_batches_keep_every_token_in_bounded_memory() -> None:
     for number in count():
         now += rng.expovariate(1 / 7) if number % 1000 else 40_000
         tokens += number
-        batches.add(now, (float(number), 1.0))
+        batches.add(now, (float(number), 1.0, 0.0, 0.0))
         if number == 20_000:
             break
     sums = batches.sums()
