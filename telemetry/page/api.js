@@ -40,6 +40,15 @@ export async function download(path, parameters, format, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
+/** Waits for what is fetched in the background: when it fails, the stream's state says so already. */
+export async function quietly(promise) {
+  try {
+    await promise;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+  }
+}
+
 async function ask(path, parameters, options = {}) {
   const given = Object.entries(parameters ?? {}).filter(([, value]) => value != null && value !== "");
   const query = given.length ? `?${new URLSearchParams(given)}` : "";

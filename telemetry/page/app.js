@@ -1,6 +1,6 @@
 // The page: shows the view that the address names, keeps it up to date, asks for the token when one is wanted.
 
-import { listen, token } from "./api.js";
+import { listen, quietly, token } from "./api.js";
 import { h, mark, say } from "./dom.js";
 import { clock, compact, percent } from "./format.js";
 import { login } from "./login.js";
@@ -94,20 +94,15 @@ function ticked(tick) {
   state.last = tick.overview.now;
   const { version, policy, level } = tick.overview;
   say(by("about"), `prefixgate ${version} · policy ${policy} · level ${level}`);
-  state.shown?.tick?.(tick);
+  if (state.shown?.tick) quietly(state.shown.tick(tick));
   if (state.shown?.refresh && Date.now() - state.refreshed > REFRESH_MS) refresh(state.shown);
   if (Date.now() - state.spoken > SPEAK_MS) speak(tick.overview);
 }
 
 async function refresh(view) {
   state.refreshed = Infinity; // one at a time
-  try {
-    await view.refresh();
-  } catch (error) {
-    if (error.status === undefined) throw error; // what the stream says of the connection is shown already
-  } finally {
-    state.refreshed = Date.now();
-  }
+  await quietly(view.refresh());
+  state.refreshed = Date.now();
 }
 
 /** A summary for screen readers, at most once a minute. */

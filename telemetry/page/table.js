@@ -21,6 +21,7 @@ export function createTable({ caption, columns, key, href, text, sort, filter = 
   );
   const scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, table);
   const none = h("div", { class: "empty", hidden: true }, empty);
+  const unmatched = h("p", { class: "empty", hidden: true }, "Nothing matches.");
   const counted = h("p", { class: "note", role: "status" });
   const back = h("button", { type: "button", onclick: () => turn(-1) }, "Previous");
   const on = h("button", { type: "button", onclick: () => turn(1) }, "Next");
@@ -77,7 +78,8 @@ export function createTable({ caption, columns, key, href, text, sort, filter = 
     for (const [name, th] of heads) {
       mark(th, "aria-sort", name !== state.sort.key ? "none" : state.sort.way === "asc" ? "ascending" : "descending");
     }
-    none.hidden = state.order.length > 0;
+    none.hidden = state.rows.length > 0;
+    unmatched.hidden = !state.rows.length || state.order.length > 0;
     scroll.hidden = !state.order.length;
     back.disabled = state.page === 0;
     on.disabled = state.page >= pages - 1;
@@ -120,7 +122,7 @@ export function createTable({ caption, columns, key, href, text, sort, filter = 
 
   body.addEventListener("keydown", move);
   return {
-    node: h("div", { class: "table" }, scroll, none, h("div", { class: "pager" }, counted, back, on)),
+    node: h("div", { class: "table" }, scroll, none, unmatched, h("div", { class: "pager" }, counted, back, on)),
     update(rows) {
       state.rows = rows;
       arrange(body.matches(":hover") || body.contains(document.activeElement));

@@ -20,7 +20,8 @@ _INDEXED: Final = """async (data) => {
     const kept = byCount.slice(0, 256);
     const parts = (each) => [each & 255, (each >> 8) & 255, (each >> 16) & 255];
     const apart = (a, b) => parts(a).reduce((sum, value, i) => sum + (value - parts(b)[i]) ** 2, 0);
-    const nearest = (each) => kept.reduce((best, other, i) => (apart(each, other) < apart(each, kept[best]) ? i : best), 0);
+    const closer = (each) => (best, other, i) => (apart(each, other) < apart(each, kept[best]) ? i : best);
+    const nearest = (each) => kept.reduce(closer(each), 0);
     const place = new Map(byCount.map((each, i) => [each, i < 256 ? i : nearest(each)]));
     let indexes = '';
     for (const each of pixels) indexes += String.fromCharCode(place.get(each));

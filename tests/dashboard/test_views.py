@@ -96,6 +96,8 @@ async def test_versions_sort_and_filter(dashboard: Watched, gateway: Running) ->
         await page.get_by_role("button", name="Hit rate").click()
         assert await column(page, "Hit rate") == [percent(rate) for rate in wanted]
     assert await page.get_by_role("columnheader", name="Hit rate").get_attribute("aria-sort") == "descending"
+    await page.get_by_role("searchbox").fill("no version is called this")
+    assert await page.get_by_text("Nothing matches.").is_visible()
     await page.get_by_role("searchbox").fill("SUPPORT v2")
     assert await column(page, "Prompt version") == ["support-v2"]
     assert "filter=SUPPORT+v2" in page.url

@@ -1,6 +1,6 @@
 // The first view: hit rate over time, and where the tokens go that were computed although they need not have been.
 
-import { get } from "../api.js";
+import { get, quietly } from "../api.js";
 import { stack } from "../charts/bars.js";
 import { reasonsChart } from "../charts/columns.js";
 import { thinned } from "../charts/frame.js";
@@ -25,11 +25,14 @@ export async function overview(query) {
   const reasons = reasonList();
   const lesson = h("div", { hidden: true }, noTraffic());
 
-  const choose = async (value) => {
-    span_s = value;
-    remember({ window: value });
+  const again = async () => {
     past = await history();
     draw();
+  };
+  const choose = (value) => {
+    span_s = value;
+    remember({ window: value });
+    quietly(again());
   };
   const windows = choice("Window", WINDOWS, span_s, choose);
   const body = h(
@@ -65,8 +68,8 @@ export async function overview(query) {
     node: h("div", {}, lesson, body),
     async tick(tick) {
       now = tick.overview;
-      if (!merge(past.points, tick.point)) past = await history();
-      draw();
+      if (merge(past.points, tick.point)) draw();
+      else await again();
     },
   };
 }
