@@ -9,7 +9,18 @@ import { whole } from "./format.js";
 const PAGE_ROWS = 50;
 
 /** {node, update(rows), filter(text), shown()}. `changed` is called with {sort, filter, page} for the address. */
-export function createTable({ caption, columns, key, href, text, sort, filter = "", noun, empty, changed = () => {} }) {
+export function createTable({
+  caption,
+  columns,
+  key,
+  href,
+  text,
+  sort,
+  filter = "",
+  noun,
+  empty,
+  changed = () => {},
+}) {
   const heads = new Map(columns.map((column) => [column.key, head(column)]));
   const body = h("tbody");
   const table = h(
@@ -55,7 +66,9 @@ export function createTable({ caption, columns, key, href, text, sort, filter = 
   /** Rows that pass the filter, in order. held: rows keep their places while somebody points at the table. */
   function arrange(held = false) {
     const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
-    const rows = words.length ? state.rows.filter((row) => words.every((word) => text(row).toLowerCase().includes(word))) : [...state.rows];
+    const rows = words.length
+      ? state.rows.filter((row) => words.every((word) => text(row).toLowerCase().includes(word)))
+      : [...state.rows];
     if (held) {
       const place = new Map(state.order.map((row, i) => [key(row), i]));
       rows.sort((a, b) => (place.get(key(a)) ?? Infinity) - (place.get(key(b)) ?? Infinity) || 0);
@@ -85,7 +98,10 @@ export function createTable({ caption, columns, key, href, text, sort, filter = 
     on.disabled = state.page >= pages - 1;
     back.hidden = on.hidden = pages === 1;
     const part = state.order.length === state.rows.length ? "" : ` of ${whole(state.rows.length)}`;
-    say(counted, `${whole(state.order.length)}${part} ${noun}${pages > 1 ? ` · page ${state.page + 1} of ${pages}` : ""}`);
+    say(
+      counted,
+      `${whole(state.order.length)}${part} ${noun}${pages > 1 ? ` · page ${state.page + 1} of ${pages}` : ""}`,
+    );
   }
 
   /** New order without taking the focus away from the row that has it. */
@@ -96,8 +112,22 @@ export function createTable({ caption, columns, key, href, text, sort, filter = 
   }
 
   function line(row) {
-    const tr = h("tr", {}, columns.map((column) => h(column.fixed ? "th" : "td", { class: classes(column), scope: column.fixed ? "row" : null }, column.fixed && column.cell(row))));
-    if (href) tr.addEventListener("click", (event) => event.target.closest("a, button") || getSelection().toString() || (location.hash = href(row)));
+    const tr = h(
+      "tr",
+      {},
+      columns.map((column) =>
+        h(
+          column.fixed ? "th" : "td",
+          { class: classes(column), scope: column.fixed ? "row" : null },
+          column.fixed && column.cell(row),
+        ),
+      ),
+    );
+    if (href)
+      tr.addEventListener(
+        "click",
+        (event) => event.target.closest("a, button") || getSelection().toString() || (location.hash = href(row)),
+      );
     return tr;
   }
 
@@ -139,7 +169,14 @@ export function createTable({ caption, columns, key, href, text, sort, filter = 
 
 /** A field that filters as one types. */
 export function filterField(label, value, typed) {
-  return h("input", { type: "search", class: "filter", placeholder: label, "aria-label": label, value, oninput: (event) => typed(event.target.value) });
+  return h("input", {
+    type: "search",
+    class: "filter",
+    placeholder: label,
+    "aria-label": label,
+    value,
+    oninput: (event) => typed(event.target.value),
+  });
 }
 
 /** The sort of an address, as a table takes it. */

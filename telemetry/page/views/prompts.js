@@ -11,7 +11,11 @@ import { href, remember } from "../route.js";
 import { createTable, filterField, sortOf } from "../table.js";
 import { verdict } from "../verdict.js";
 
-const GROUPS = [["prompt_version", "Prompt version"], ["route", "Route"], ["customer", "Customer"]];
+const GROUPS = [
+  ["prompt_version", "Prompt version"],
+  ["route", "Route"],
+  ["customer", "Customer"],
+];
 const SPARK = { window_s: 1800, points: 30, fresh_ms: 60_000 };
 
 /** The table, grouped as the address says. */
@@ -45,7 +49,13 @@ export async function prompts(query) {
     { class: "bar" },
     choice("Group by", GROUPS, by, go),
     filterField("Filter", query.filter ?? "", (words) => table.filter(words)),
-    by === "prompt_version" && select("Route", labelsOf(cache.rows, "route"), query.route ?? "", (route) => (location.hash = href(["prompts"], { ...shown, route }))),
+    by === "prompt_version" &&
+      select(
+        "Route",
+        labelsOf(cache.rows, "route"),
+        query.route ?? "",
+        (route) => (location.hash = href(["prompts"], { ...shown, route })),
+      ),
   );
   return {
     title: "Prompts",
@@ -59,11 +69,37 @@ export async function prompts(query) {
 }
 
 const sums = [
-  { key: "requests", title: "Requests", numeric: true, room: "middle", value: (row) => row.requests, cell: (row) => compact(row.requests) },
-  { key: "hit", title: "Hit rate", numeric: true, first: "asc", value: (row) => row.hit_rate, cell: (row) => percent(row.hit_rate) },
+  {
+    key: "requests",
+    title: "Requests",
+    numeric: true,
+    room: "middle",
+    value: (row) => row.requests,
+    cell: (row) => compact(row.requests),
+  },
+  {
+    key: "hit",
+    title: "Hit rate",
+    numeric: true,
+    first: "asc",
+    value: (row) => row.hit_rate,
+    cell: (row) => percent(row.hit_rate),
+  },
 ];
-const lost = { key: "lost", title: "Avoidable", numeric: true, value: (row) => avoidable(row.uncached_by_reason), cell: (row) => compact(avoidable(row.uncached_by_reason)) };
-const where = { key: "where", title: "Uncached", room: "wide", value: (row) => total(row.uncached_by_reason), cell: (row) => stacked(row.uncached_by_reason) };
+const lost = {
+  key: "lost",
+  title: "Avoidable",
+  numeric: true,
+  value: (row) => avoidable(row.uncached_by_reason),
+  cell: (row) => compact(avoidable(row.uncached_by_reason)),
+};
+const where = {
+  key: "where",
+  title: "Uncached",
+  room: "wide",
+  value: (row) => total(row.uncached_by_reason),
+  cell: (row) => stacked(row.uncached_by_reason),
+};
 
 function named(key, title, text, target) {
   return { key, title, fixed: true, value: text, cell: (row) => h("a", { href: target(row) }, text(row)) };
@@ -85,18 +121,46 @@ function versions({ route }) {
       ...sums,
       { key: "spark", title: "30 min", room: "middle", cell: (row) => sparkline(row.sparkline) },
       lost,
-      { key: "day", title: "Recoverable/day", numeric: true, room: "middle", value: (row) => row.recoverable_tokens_per_day, cell: (row) => compact(row.recoverable_tokens_per_day) },
-      { key: "ttft", title: "TTFT p50", numeric: true, room: "wide", value: (row) => row.ttft_s?.p50, cell: (row) => seconds(row.ttft_s?.p50) },
+      {
+        key: "day",
+        title: "Recoverable/day",
+        numeric: true,
+        room: "middle",
+        value: (row) => row.recoverable_tokens_per_day,
+        cell: (row) => compact(row.recoverable_tokens_per_day),
+      },
+      {
+        key: "ttft",
+        title: "TTFT p50",
+        numeric: true,
+        room: "wide",
+        value: (row) => row.ttft_s?.p50,
+        cell: (row) => seconds(row.ttft_s?.p50),
+      },
       where,
-      { key: "verdict", title: "Against the last", room: "middle", value: (row) => row.regression?.hit_rate_change, first: "asc", numeric: false, cell: (row) => verdict(row.regression) },
+      {
+        key: "verdict",
+        title: "Against the last",
+        room: "middle",
+        value: (row) => row.regression?.hit_rate_change,
+        first: "asc",
+        numeric: false,
+        cell: (row) => verdict(row.regression),
+      },
     ],
   };
 }
 
 function groups(by) {
-  const target = (row) => (by === "route" ? href(["prompts"], { route: row.route }) : href(["requests"], { customer: row.customer }));
+  const target = (row) =>
+    by === "route" ? href(["prompts"], { route: row.route }) : href(["requests"], { customer: row.customer });
   const sparks = new Map();
-  const spark = { key: "spark", title: "30 min", room: "middle", cell: (row) => h("span", { "data-spark": row[by] }, sparkline(sparks.get(row[by])?.rates)) };
+  const spark = {
+    key: "spark",
+    title: "30 min",
+    room: "middle",
+    cell: (row) => h("span", { "data-spark": row[by] }, sparkline(sparks.get(row[by])?.rates)),
+  };
   return {
     path: "api/cache",
     parameters: { by },
@@ -105,15 +169,26 @@ function groups(by) {
     href: target,
     text: (row) => row[by],
     sort: "lost",
-    columns: [named(by, by === "route" ? "Route" : "Customer", (row) => row[by], target), ...sums, spark, lost, where],
+    columns: [
+      named(by, by === "route" ? "Route" : "Customer", (row) => row[by], target),
+      ...sums,
+      spark,
+      lost,
+      where,
+    ],
     /** Fetches the sparklines of the rows on show, each at most once a minute. */
     async fill(table) {
       const old = (name) => !(Date.now() - sparks.get(name)?.at < SPARK.fresh_ms);
-      for (const name of table.shown().map((row) => row[by]).filter(old)) {
+      for (const name of table
+        .shown()
+        .map((row) => row[by])
+        .filter(old)) {
         sparks.set(name, { ...sparks.get(name), at: Date.now() });
         const { points } = await get("api/history", { [by]: name, window_s: SPARK.window_s });
         sparks.get(name).rates = coarse(points);
-        table.node.querySelector(`[data-spark="${CSS.escape(name)}"]`)?.replaceChildren(sparkline(sparks.get(name).rates));
+        table.node
+          .querySelector(`[data-spark="${CSS.escape(name)}"]`)
+          ?.replaceChildren(sparkline(sparks.get(name).rates));
       }
     },
   };

@@ -17,7 +17,14 @@ export async function tree({ route }) {
   const load = () => get("api/tree", { route: chosen });
   const about = h("aside", { class: "card about", "aria-live": "polite", "aria-label": "The chosen beginning" });
   const icicle = h("div", { class: "icicle", role: "tree", "aria-label": `What prompts of ${chosen} share` });
-  const none = h("div", { hidden: true }, lesson("Nothing is shared yet", h("p", {}, "A beginning is drawn here when several requests of this route have it in common.")));
+  const none = h(
+    "div",
+    { hidden: true },
+    lesson(
+      "Nothing is shared yet",
+      h("p", {}, "A beginning is drawn here when several requests of this route have it in common."),
+    ),
+  );
   let drawn = "";
 
   function draw(data) {
@@ -46,7 +53,11 @@ export async function tree({ route }) {
       "div",
       {},
       h("div", { class: "bar" }, select("Route", routes, chosen, go, null)),
-      h("p", { class: "lead" }, "Every box is a beginning that several prompts share. The wider, the more requests; the lower, the longer. A box that few workers hold, or that splits early, is where caching is lost."),
+      h(
+        "p",
+        { class: "lead" },
+        "Every box is a beginning that several prompts share. The wider, the more requests; the lower, the longer. A box that few workers hold, or that splits early, is where caching is lost.",
+      ),
       none,
       h("div", { class: "beside" }, icicle, about),
       h("p", { class: "note" }, "Arrow keys: up and down the tree, left and right among its branches."),
@@ -65,7 +76,10 @@ function nested(nodes) {
 /** Gives each node its place: left and width as shares of the whole, level from the top. */
 function place(siblings, left, width, level) {
   siblings.sort((a, b) => b.requests - a.requests);
-  const all = Math.max(siblings.reduce((sum, node) => sum + node.requests, 0), siblings[0]?.through ?? 0);
+  const all = Math.max(
+    siblings.reduce((sum, node) => sum + node.requests, 0),
+    siblings[0]?.through ?? 0,
+  );
   let at = left;
   siblings.forEach((node, i) => {
     const share = all ? (node.requests / all) * width : 0;
@@ -118,10 +132,22 @@ function describe(about, node) {
     ["This piece", `${compact(node.tokens)} tokens, after ${compact(node.depth_tokens)}`],
     ["Requests", `${compact(node.requests)} (${percent(node.share)})`],
     ["Held by", more],
-    ["Goes on as", node.children.length ? count(node.children.length, "shared branch").replace("branchs", "branches") : "nothing shared"],
+    [
+      "Goes on as",
+      node.children.length
+        ? count(node.children.length, "shared branch").replace("branchs", "branches")
+        : "nothing shared",
+    ],
     ["Prompt versions", versions],
   ];
-  about.replaceChildren(h("h2", {}, `The first ${compact(end(node))} tokens`), h("dl", { class: "facts column" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))));
+  about.replaceChildren(
+    h("h2", {}, `The first ${compact(end(node))} tokens`),
+    h(
+      "dl",
+      { class: "facts column" },
+      pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+    ),
+  );
 }
 
 /** How long the beginning is that a piece completes. */

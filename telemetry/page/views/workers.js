@@ -18,7 +18,8 @@ export async function workers() {
     for (const row of rows) if (!cards.has(row.id)) cards.set(row.id, workerCard(row));
     for (const row of rows) cards.get(row.id).update(row);
     const wanted = rows.map((row) => cards.get(row.id).node);
-    if (wanted.length !== grid.children.length || wanted.some((node, i) => node !== grid.children[i])) grid.replaceChildren(...wanted);
+    if (wanted.length !== grid.children.length || wanted.some((node, i) => node !== grid.children[i]))
+      grid.replaceChildren(...wanted);
   };
   draw(await load());
   return {
@@ -67,7 +68,10 @@ function workerCard({ id }) {
       facts(load, row);
       kv.update(row.kv_usage, fill(row));
       const { input_tokens: input, expected_cached_tokens: hoped, cached_tokens: got } = row;
-      expected.update(rate(hoped, input), input ? `${percent(rate(hoped, input))} · ${compact(hoped)} tokens` : UNKNOWN);
+      expected.update(
+        rate(hoped, input),
+        input ? `${percent(rate(hoped, input))} · ${compact(hoped)} tokens` : UNKNOWN,
+      );
       cached.update(rate(got, input), input ? `${percent(rate(got, input))} · ${compact(got)} tokens` : UNKNOWN);
       bar.update(row.uncached_by_reason, got);
       parts.replaceChildren(total(row.uncached_by_reason) ? legend(row.uncached_by_reason, got) : "");
@@ -76,7 +80,12 @@ function workerCard({ id }) {
 }
 
 function facts(list, row) {
-  const pairs = [["in flight", whole(row.in_flight)], ["running", whole(row.running)], ["waiting", whole(row.waiting)], ["page", row.page_size == null ? UNKNOWN : `${row.page_size}`]];
+  const pairs = [
+    ["in flight", whole(row.in_flight)],
+    ["running", whole(row.running)],
+    ["waiting", whole(row.waiting)],
+    ["page", row.page_size == null ? UNKNOWN : `${row.page_size}`],
+  ];
   const text = pairs.flat().join();
   if (list.dataset.of === text) return;
   list.dataset.of = text;
@@ -91,5 +100,10 @@ function fill({ kv_usage: usage, kv_used_tokens: used, kv_capacity_tokens: capac
 
 function noWorkers() {
   const curl = `curl ${location.origin}/workers -H 'content-type: application/json' -d '{"url": "http://127.0.0.1:30000"}'`;
-  return lesson("No engines yet", h("p", {}, "The gateway has nobody to send requests to. Add an engine while it runs:"), h("pre", {}, h("code", {}, curl)), h("p", {}, "or name it at the start: ", h("code", {}, "prefixgate serve --engine http://127.0.0.1:30000"), "."));
+  return lesson(
+    "No engines yet",
+    h("p", {}, "The gateway has nobody to send requests to. Add an engine while it runs:"),
+    h("pre", {}, h("code", {}, curl)),
+    h("p", {}, "or name it at the start: ", h("code", {}, "prefixgate serve --engine http://127.0.0.1:30000"), "."),
+  );
 }
