@@ -46,6 +46,7 @@ format: $(DEV)  ## let ruff format and fix
 
 docs: $(DEV)  ## regenerate the generated pages
 	$(BIN)/python -m telemetry.catalog > docs/metrics.md
+	$(BIN)/python -m telemetry.grafana > examples/monitoring/grafana-dashboard.json
 	$(BIN)/python -m lint.docs
 
 bench: $(DEV)  ## cost of our own parts on this machine
@@ -53,6 +54,7 @@ bench: $(DEV)  ## cost of our own parts on this machine
 	$(BIN)/python -m tests.bench.bench_router
 	$(BIN)/python -m tests.bench.bench_telemetry
 	$(BIN)/python -m tests.bench.bench_attribution
+	$(BIN)/python -m tests.bench.bench_capture
 
 bench-peers: $(DEV)  ## CPU and latency beside smg and sglang-router, in one run
 	@if [ -f ../shared/bench/bench.py ]; then \

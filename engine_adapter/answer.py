@@ -30,7 +30,8 @@ class Choice:
 @dataclass(slots=True)
 class Answer:
     """The fold's state. usages: raw usage objects, by choice where the engine reports them so (`by_choice`).
-    id: what the answer can be asked for by later, where the API has that (Responses)."""
+    id: what the answer can be asked for by later, where the API has that (Responses). name, model: its id, whatever
+    that is good for, and the model that it says made it."""
 
     keep_text: bool
     choices: dict[int, Choice] = field(default_factory=dict)
@@ -39,6 +40,8 @@ class Answer:
     error: str | None = None
     done: bool = False
     id: str | None = None
+    name: str | None = None
+    model: str | None = None
 
     def choice(self, index: object) -> Choice:
         known = self.choices.get(number := _number(index))
@@ -86,9 +89,19 @@ def read(answer: Answer, event: bytes, reader: Reader) -> None:
     if isinstance(payload, dict):
         if payload.get("error") or "error" in (payload.get("object"), payload.get("type")):
             answer.error = answer.error or message_of(payload) or "error event"
+        _identify(answer, payload)
         reader(answer, payload)
     elif data.strip() == events.DONE:
         answer.done = True
+
+
+def _identify(answer: Answer, payload: dict[str, Any]) -> None:
+    for told in (payload, payload.get("response"), payload.get("message"), payload.get("meta_info")):
+        if isinstance(told, dict):
+            if isinstance(name := told.get("id"), str):
+                answer.name = name
+            if isinstance(model := told.get("model"), str):
+                answer.model = model
 
 
 def message_of(payload: object) -> str | None:

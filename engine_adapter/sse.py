@@ -49,6 +49,8 @@ class StreamResult(msgspec.Struct, frozen=True):
     error: str | None
     tail: bytes
     usage_partial: bool
+    id: str | None = None
+    model: str | None = None
 
 
 class StreamTap:
@@ -133,6 +135,8 @@ class StreamTap:
             error=answer.error,
             tail=tail,
             usage_partial=usage is not None and not answer.done,
+            id=answer.name or self._answer.name,
+            model=answer.model or self._answer.model,
         )
 
     def _look_for_content(self, chunk: bytes) -> None:

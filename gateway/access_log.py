@@ -123,6 +123,7 @@ def _row(record: RequestRecord) -> dict[str, Any]:
         "cached_tokens": record.cached_tokens,
         "expected_cached_tokens": record.expected_cached_tokens,
         "output_tokens": record.output_tokens,
+        "usage_anomaly": record.usage_anomaly,
         "ttft_ms": None if record.ttft_s is None else round(1000 * record.ttft_s, 3),
         "duration_ms": round(1000 * record.duration_s, 3),
     }

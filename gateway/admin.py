@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 from fastapi import APIRouter, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
+from starlette.requests import ClientDisconnect
 
 from engine_adapter.engine import State
 from gateway.config import check_engine_url
@@ -21,6 +22,8 @@ from gateway.errors import Refusal
 from gateway.health import Health
 from gateway.workers import Worker, Workers
 from prefix.errors import ConfigError
+from telemetry.aggregate import Aggregate
+from telemetry.cells import TokenSums
 from telemetry.setup import Exporters
 
 _LONGEST_BODY = 64 << 10
@@ -67,15 +70,20 @@ class AdminGuard:
             raise Refusal("admin_refused", f"the Origin header is not this gateway's{ask}")
 
 
-def admin_routes(guard: AdminGuard, workers: Workers, health: Health, exporters: Exporters) -> APIRouter:
+def admin_routes(
+    guard: AdminGuard, workers: Workers, health: Health, aggregate: Aggregate, exporters: Exporters
+) -> APIRouter:
     """`/workers`, `/workers/{id}`, `/workers/{id}/drain`, `/metrics`, `/docs`, `/openapi.json`."""
     routes = APIRouter()
 
+    def described(worker: Worker) -> dict[str, Any]:
+        return describe(worker, workers) | delivered(aggregate.worker(worker.id))
+
     @routes.get("/workers")
     async def list_workers(request: Request) -> dict[str, list[dict[str, Any]]]:
-        """Every worker: what it is, whether it may get requests, what should be changed about it."""
+        """Every worker: what it is, whether it may get requests, what its cache delivered, what should be changed."""
         guard(request)
-        return {"workers": [describe(worker, workers) for worker in workers]}
+        return {"workers": [described(worker) for worker in workers]}
 
     @routes.post("/workers", status_code=202)
     async def add_worker(request: Request) -> dict[str, Any]:
@@ -88,13 +96,13 @@ def admin_routes(guard: AdminGuard, workers: Workers, health: Health, exporters:
             raise Refusal("invalid_worker", 'the body must be {"url": "http://host:port"}', param="/url") from None
         except ConfigError as error:
             raise Refusal("invalid_worker", str(error), param="/url") from None
-        return describe(health.add(url), workers)
+        return described(health.add(url))
 
     @routes.delete("/workers/{name}")
     async def remove_worker(request: Request, name: str) -> dict[str, Any]:
         """Take a worker out. What it is serving finishes."""
         guard(request)
-        return describe(health.remove(name), workers)
+        return described(health.remove(name))
 
     @routes.post("/workers/{name}/drain")
     async def drain_worker(request: Request, name: str) -> dict[str, Any]:
@@ -102,7 +110,7 @@ def admin_routes(guard: AdminGuard, workers: Workers, health: Health, exporters:
         guard(request)
         worker = workers.get(name)
         workers.drain(worker)
-        return describe(worker, workers)
+        return described(worker)
 
     @routes.get("/metrics")
     async def metrics(request: Request) -> Response:
@@ -148,13 +156,28 @@ def describe(worker: Worker, workers: Workers) -> dict[str, Any]:
     }
 
 
+def delivered(sums: TokenSums | None) -> dict[str, Any]:
+    """What a worker's cache delivered of what was predicted, in tokens of the requests whose cached count it reported
+    since the gateway began, and why it had to compute the others; null when there is no such request."""
+    known = sums if sums is not None and sums.requests > sums.unknown_requests else None
+    return {
+        "input_tokens": known and known.input_tokens,
+        "expected_cached_tokens": known and known.expected_cached_tokens,
+        "cached_tokens": known and known.cached_tokens,
+        "uncached_by_reason": known and dict(known.uncached),
+    }
+
+
 async def _small_body(request: Request) -> bytes:
-    """Raises Refusal `body_too_large`: nothing an operator says is long."""
+    """Raises Refusal `body_too_large` (nothing an operator says is long), and one for nobody when it breaks off."""
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _LONGEST_BODY:
-            raise Refusal("body_too_large", f"the body is over the limit of {_LONGEST_BODY} bytes")
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > _LONGEST_BODY:
+                raise Refusal("body_too_large", f"the body is over the limit of {_LONGEST_BODY} bytes")
+    except ClientDisconnect:
+        raise Refusal("request_timeout", "the connection ended before the body did") from None
     return body
 
 

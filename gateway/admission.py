@@ -2,7 +2,7 @@
 
 A customer is its API key's. Without configured customers it is what the x-prefixgate-customer header says (set it in
 the proxy in front that knows), and everybody else shares the limits of `anonymous`. Requests and concurrency are
-checked before the body is parsed, tokens once they are estimated. Headers: OpenAI's x-ratelimit-* and the IETF draft
+checked before the body is read, tokens once they are estimated. Headers: OpenAI's x-ratelimit-* and the IETF draft
 (draft-ietf-httpapi-ratelimit-headers-10), on successes too.
 """
 
@@ -15,7 +15,7 @@ from gateway.guard import check_headers
 from gateway.identity import Caller, named_customer
 from gateway.incoming import Incoming
 from gateway.limits import Lease, Limiter, Refused, Standing
-from gateway.prepare import Prepared
+from gateway.prepared import Prepared
 
 
 class Admission:
@@ -32,7 +32,6 @@ class Admission:
     def enter(self, exchange: Exchange, caller: Caller, incoming: Incoming, now: float) -> None:
         """Raises Refusal `field_not_allowed` (a header) or `rate_limited`."""
         exchange.customer = named_customer(caller, incoming.own)
-        exchange.traceparent = incoming.traceparent
         if caller.config is not None:
             check_headers(incoming.headers, caller.config.allow_fields)
         exchange.lease = self._limiter.enter(exchange.customer, now)

@@ -8,12 +8,9 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from secrets import token_bytes
 
-import msgspec
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
+from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
 
 from gateway.access_log import AccessLog
@@ -23,40 +20,42 @@ from gateway.api_live import Live, live_routes
 from gateway.api_prompts import prompt_routes
 from gateway.api_requests import request_routes
 from gateway.api_tree import tree_routes
-from gateway.apis import MESSAGES
+from gateway.app_errors import answer_errors
+from gateway.capture import Captures
 from gateway.config import DEFAULT_ROUTE, Config
 from gateway.cors import Cors, options
 from gateway.credentials import NO_SECRETS, Secrets
 from gateway.dashboard import dashboard_routes
 from gateway.discovery.fleet import Fleet
-from gateway.errors import Refusal
 from gateway.events import Events
+from gateway.exchange import Exchange
 from gateway.health import Health
+from gateway.misses import Misses
 from gateway.models import Models
-from gateway.prepare import Prepared
+from gateway.otlp_settings import NOTHING_PUSHED, Otlp
 from gateway.proxy import Proxy
+from gateway.public import is_public, public_routes
+from gateway.scrape import worker_gauges
 from gateway.shown import Shown
+from gateway.tracing import Tracing
 from gateway.upstream import Upstream
 from gateway.version import __version__
 from gateway.workers import Workers
 from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
-from telemetry.gauges import WorkerGauges
+from telemetry.catalog import CAPTURES, HIT_RATE_CHANGE, SPANS
 from telemetry.labels import PATHS, Labels
+from telemetry.points import by_label, by_labels
 from telemetry.setup import create_exporters
 
-_MODELS = "/v1/models"
-_PUBLIC = frozenset(("/health", "/ready", _MODELS))
 _READ = "GET, HEAD, OPTIONS"
 _FIXED = (
-    *("host", "port", "policy", "otlp_endpoint"),
+    *("host", "port", "policy", "otlp_endpoint", "otlp_protocol", "tracing"),
     *("connect_timeout_s", "first_byte_timeout_s", "read_timeout_s", "pool_idle_s"),
     *("tls_cert", "tls_key", "engine_ca_file", "access_log", "max_header_bytes", "max_headers"),
 )
 """Settings that are read once, at start."""
 _log = logging.getLogger("prefixgate")
-_BREAKER = {"closed": 0.0, "half_open": 0.5, "open": 1.0}
-_RETRY = {"retry-after": "5"}
 
 
 class Gateway(FastAPI):
@@ -69,8 +68,10 @@ class Gateway(FastAPI):
     upstream: Upstream
     fleet: Fleet
     aggregate: Aggregate
+    tracing: Tracing
     config: Config
     cors: Cors
+    captures: Captures
     events: Events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,7 +81,7 @@ class Gateway(FastAPI):
             return
         path, method = scope["path"], scope["method"]
         api = self.proxy.apis.find(path)
-        public = api is not None or path in _PUBLIC or path.startswith(_MODELS + "/")
+        public = api is not None or is_public(path)
         if public and self.cors:
             send = self.cors.saying(scope, send)
         if public and method == "OPTIONS":
@@ -101,6 +102,7 @@ class Gateway(FastAPI):
         fixed = [name for name in _FIXED if getattr(config, name) != getattr(self.config, name)]
         if fixed:
             _log.warning("restart to change %s: the running values stay", ", ".join(fixed))
+        self.captures.configure(config.capture, secrets.capture)
         self.proxy.configure(config, secrets)
         self.config = config
         self.cors = Cors(config.cors_origins)
@@ -111,10 +113,13 @@ class Gateway(FastAPI):
         self.fleet.configure(config)
 
 
-def create_app(config: Config, *, admin_token: str | None = None, secrets: Secrets = NO_SECRETS) -> Gateway:
+def create_app(
+    config: Config, *, admin_token: str | None = None, secrets: Secrets = NO_SECRETS, otlp: Otlp = NOTHING_PUSHED
+) -> Gateway:
     """A gateway for this configuration; it starts watching its engines with the application's lifespan.
 
-    secrets: what `gateway.credentials.load_secrets` found. Raises ConfigError.
+    secrets: what `gateway.credentials.load_secrets` found. otlp: where telemetry is pushed
+    (`gateway.otlp_settings.find_otlp`). Raises ConfigError.
     """
     models = Models(config.policy)
     workers = Workers(models)
@@ -124,27 +129,37 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     fleet = Fleet(config, workers, health)
     shown = Shown()
     access_log = AccessLog(config.access_log)
+    captures = Captures(config.capture, secrets.capture, token_bytes(32))
 
-    def finished(record: RequestRecord, prepared: Prepared | None) -> None:
-        key, miss = aggregate.record(record), proxy.misses.find(record.request_id)
-        shown.finished(key, record, prepared, miss)
+    def finished(record: RequestRecord, exchange: Exchange) -> None:
+        key, miss = aggregate.record(record), misses.find(record.request_id)
+        shown.finished(key, record, exchange.prepared, miss)
         access_log.write(record)
+        captures.offer(record, exchange.prepared, exchange.raw)
 
-    proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets)
+    misses = Misses()
+    tracing = Tracing(otlp, misses, __version__)
+    proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets, misses, tracing)
     exporters = create_exporters(
         aggregate,
-        lambda: _gauges(workers, models),
+        lambda: worker_gauges(workers, models),
         queued=lambda: proxy.dispatch.queued,
-        changes=shown.board.hit_rate_changes,
-        otlp_endpoint=config.otlp_endpoint,
+        further=lambda: (
+            by_label(CAPTURES, captures.counts),
+            by_label(SPANS, tracing.counts()),
+            by_labels(HIT_RATE_CHANGE, shown.board.hit_rate_changes()),
+        ),
+        otlp=otlp.metrics,
         version=__version__,
     )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        with access_log:
+        tracing.start()
+        with access_log, captures:
             async with upstream, health, fleet:
                 yield
+        await asyncio.to_thread(tracing.close)
         await asyncio.to_thread(exporters.shutdown)
 
     app = Gateway(
@@ -157,11 +172,12 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     )
     app.config = config
     app.cors = Cors(config.cors_origins)
+    app.captures = captures
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
-    app.upstream, app.fleet, app.proxy = upstream, fleet, proxy
+    app.upstream, app.fleet, app.proxy, app.tracing = upstream, fleet, proxy, tracing
     guard = AdminGuard(admin_token, config.host)
     live = Live(shown.board, lambda: app.config, shown.now)
-    app.include_router(admin_routes(guard, workers, health, exporters))
+    app.include_router(admin_routes(guard, workers, health, aggregate, exporters))
     app.include_router(dashboard_routes(guard))
     app.include_router(cache_routes(guard, aggregate))
     app.events = Events(live.tick, shown.now)
@@ -169,98 +185,11 @@ def create_app(config: Config, *, admin_token: str | None = None, secrets: Secre
     app.include_router(prompt_routes(guard, live, shown.causes.partings))
     app.include_router(tree_routes(guard, shown.recent, models))
     app.include_router(request_routes(guard, proxy.misses))
-    _public_routes(app)
-    _error_handlers(app)
+    app.include_router(public_routes(proxy, workers))
+    answer_errors(app)
     return app
-
-
-def _public_routes(app: Gateway) -> None:
-    @app.get("/health")
-    async def health() -> dict[str, str]:
-        """The gateway is alive."""
-        return {"status": "ok"}
-
-    @app.get("/ready")
-    async def ready() -> Response:
-        """200 when at least one engine takes requests and the gateway is not shutting down, else 503."""
-        up = 0 if app.proxy.draining else sum(worker.ready for worker in app.workers)
-        why = "shutting down" if app.proxy.draining else "no engine is up"
-        body = {"status": "ready" if up else why, "engines_up": up, "engines": len(app.workers)}
-        return _json(body, 200 if up else 503, {} if up else _RETRY)
-
-    @app.get("/v1/models")
-    async def list_models(request: Request) -> Response:
-        """Every model the engines serve, adapters included, as the first engine that serves it describes it."""
-        return _json({"object": "list", "data": list(_cards(app, request).values())}, 200, {})
-
-    @app.get("/v1/models/{name:path}")
-    async def retrieve_model(request: Request, name: str) -> Response:
-        """One model."""
-        cards = _cards(app, request)
-        if name not in cards:
-            raise Refusal("model_not_found", f"The model '{name}' does not exist", param="model")  # as engines say it
-        return _json(cards[name], 200, {})
-
-
-def _cards(app: Gateway, request: Request) -> dict[str, Any]:
-    authorization = request.headers.get("authorization") or request.headers.get("x-api-key")
-    app.proxy.caller(authorization.encode("latin-1") if authorization else None)
-    cards: dict[str, Any] = {}
-    for worker in app.workers:
-        for name in worker.models:
-            cards.setdefault(name, worker.cards.get(name) or {"id": name, "object": "model"})
-    if not cards:
-        raise Refusal("no_engine")
-    return cards
-
-
-def _error_handlers(app: Gateway) -> None:
-    @app.exception_handler(Refusal)
-    async def refused(request: Request, error: Refusal) -> Response:
-        dialect = "anthropic" if request.url.path.startswith(MESSAGES) else "openai"
-        headers = {name.decode(): value.decode() for name, value in error.headers(dialect)}
-        return Response(error.body(dialect), error.kind.status, headers)
-
-    @app.exception_handler(RequestValidationError)
-    async def unusable(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        name = str(first["loc"][-1])
-        return await refused(request, Refusal("invalid_query", f"{name}: {first['msg']}", param=name))
-
-    @app.exception_handler(500)
-    async def failed(request: Request, _: Exception) -> Response:
-        return await refused(request, Refusal("internal_error"))
-
-    @app.exception_handler(HTTPException)
-    async def http_error(request: Request, error: HTTPException) -> Response:
-        code = "method_not_allowed" if error.status_code == 405 else "not_found"
-        allow = (error.headers or {}).get("Allow")
-        return await refused(
-            request, Refusal(code, f"{request.method} {request.url.path}: {error.detail}", allow=allow)
-        )
 
 
 def _labels(config: Config) -> Labels:
     paths = (*PATHS, *config.allow_paths)
     return Labels((DEFAULT_ROUTE, *config.routes), tuple(config.customers), default_route=DEFAULT_ROUTE, paths=paths)
-
-
-def _gauges(workers: Workers, models: Models) -> list[WorkerGauges]:
-    blocks = {name: held for group in models for name, held in group.router.holdings().items()}
-    return [
-        WorkerGauges(
-            worker=worker.id,
-            up=worker.ready,
-            active_requests=worker.in_flight,
-            running=worker.load.running if worker.load else None,
-            waiting=worker.load.waiting if worker.load else None,
-            kv_usage=worker.kv_usage,
-            index_blocks=blocks.get(worker.id),
-            breaker=_BREAKER[workers.breakers.state(worker.id)],
-        )
-        for worker in workers
-    ]
-
-
-def _json(body: Any, status: int, headers: dict[str, str]) -> Response:
-    return Response(msgspec.json.encode(body), status, headers, "application/json")

@@ -9,10 +9,10 @@ import asyncio
 from gateway.apis import RESPONSES, response_id
 from gateway.errors import Refusal
 from gateway.http1 import EngineFault
-from gateway.identity import Caller
-from gateway.prepare import Prepared
+from gateway.identity import CREDENTIALS, Caller
+from gateway.prepared import Prepared
 from gateway.response_ids import ResponseIds
-from gateway.upstream import Upstream
+from gateway.upstream import Headers, Upstream
 from gateway.workers import Worker, Workers
 
 LOOK_S = 2.0
@@ -29,15 +29,16 @@ class Candidates:
         self._response_ids = response_ids
         self._upstream = upstream
 
-    async def bind(self, prepared: Prepared, stored: str, caller: Caller, now: float) -> Prepared:
+    async def bind(self, prepared: Prepared, stored: str, caller: Caller, headers: Headers, now: float) -> Prepared:
         """The request, bound to the worker that keeps what it names. Raises Refusal `response_not_found`.
 
         An id that is not remembered may be from before a restart, or from another replica of the gateway. In open
-        mode the engines are asked for it, and what none of them knows is theirs to refuse; a customer's it cannot be.
+        mode the engines are asked for it, with the request's credentials, and what none of them knows is theirs to
+        refuse; a customer's it cannot be.
         """
         owner = self._response_ids.owner(stored, now)
         if owner is None and caller.config is None:
-            keeper = await self._keeper(stored)
+            keeper = await self._keeper(stored, [header for header in headers if header[0] in CREDENTIALS])
             if keeper is None:
                 return prepared
             self._response_ids.remember(stored, keeper, None, now)
@@ -50,16 +51,16 @@ class Candidates:
         model = prepared.model if prepared.api.stored else group.name
         return prepared._replace(worker=owner.worker, group=group, model=model)
 
-    async def _keeper(self, stored: str) -> str | None:
+    async def _keeper(self, stored: str, headers: Headers) -> str | None:
         path, workers = f"{RESPONSES}/{stored}", [worker for worker in self._workers if worker.ready]
         if len(workers) < 2 or not response_id(path):  # nothing to find out, or no id that an engine gives
             return None
-        known = await asyncio.gather(*(self._knows(worker, path) for worker in workers))
+        known = await asyncio.gather(*(self._knows(worker, path, headers) for worker in workers))
         return next((worker.id for worker, knows in zip(workers, known, strict=True) if knows), None)
 
-    async def _knows(self, worker: Worker, path: str) -> bool:
+    async def _knows(self, worker: Worker, path: str, headers: Headers) -> bool:
         try:
-            status, _ = await self._upstream.get(worker.url, path, timeout_s=LOOK_S)
+            status, _ = await self._upstream.get(worker.url, path, headers, timeout_s=LOOK_S)
         except EngineFault:
             return False
         return status == 200

@@ -33,12 +33,12 @@ class Causes:
             return
         parting = miss.parting
         parted = None if parting is None else parting.shared
-        place = self.partings.record(key, record.prompt_version, tokens, record.request_id, parted)
-        if place is None or parting is None or now < self._busy_until or self._examining is not None:
+        free = now >= self._busy_until and self._examining is None
+        name = record.request_id
+        place = self.partings.record(key, record.prompt_version, tokens, name, parted, free=free)
+        if place is None or parting is None:
             return
-        self._examining = asyncio.get_running_loop().create_task(
-            self._examine(place, record.request_id, parting, now)
-        )
+        self._examining = asyncio.get_running_loop().create_task(self._examine(place, name, parting, now))
 
     async def _examine(self, place: PlaceName, request_id: str, parting: Parting, now: float) -> None:
         try:

@@ -96,8 +96,9 @@ def serve(path: Path | None, check: bool, **options: Any) -> None:
     """
     import os
 
-    from gateway.config import load_config
+    from gateway.config_file import load_config
     from gateway.credentials import load_secrets
+    from gateway.otlp_settings import find_otlp
     from gateway.tls import check_tls
 
     options["engines"] = options["engines"] or None
@@ -108,6 +109,7 @@ def serve(path: Path | None, check: bool, **options: Any) -> None:
     config = load()
     if check:
         load_secrets(config, os.environ)
+        find_otlp(config.otlp_endpoint, config.otlp_protocol, config.tracing, os.environ)
         check_tls(config)
         click.echo(f"{path or 'command line'}: valid ({len(config.engines)} engines, policy {config.policy})")
         return
@@ -148,7 +150,7 @@ def config(path: Path | None) -> None:
     import msgspec
     import yaml
 
-    from gateway.config import load_config
+    from gateway.config_file import load_config
 
     click.echo(yaml.safe_dump(msgspec.to_builtins(load_config(path, {})), sort_keys=False).rstrip())
 

@@ -1,45 +1,33 @@
-"""One configuration, one dataclass; the command line overrides the file, nothing else is read.
+"""Everything the gateway can be told, as one dataclass, and what its values must be.
 
-The file is YAML (so JSON works too). A key that does not exist is an error that names the nearest valid one.
-Secrets never stand in the file: customers' keys are stored hashed, the admin token comes from the environment.
+Secrets never stand in it: customers' keys are stored hashed, the admin token comes from the environment.
 """
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Collection, Iterable
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
-import yaml
 
 from gateway.apis import is_plain
-from gateway.discovery.settings import DiscoveryConfig, KubernetesConfig
+from gateway.capture_settings import CaptureConfig
+from gateway.discovery.settings import DiscoveryConfig
 from gateway.guard import FIELDS
 from gateway.limits import NO_LIMITS, Limits
 from gateway.management import may_be_proxied
+from gateway.otlp_settings import TracingConfig
 from gateway.policies import POLICIES
 from prefix.canonical import Level, Rules
 from prefix.errors import ConfigError
 from prefix.hoist import Hoist
 from prefix.normalize import NONCES
+from telemetry.otlp import Protocol
 
 DEFAULT_ROUTE = "default"
-_UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`(?: - at `(?P<path>[^`]*)`)?")
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
-
-
-class _Yaml(yaml.SafeLoader):
-    """YAML 1.2's booleans: `level: off` is a word, not false."""
-
-
-_Yaml.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:bool"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Yaml.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(?:true|false)$"), list("tf"))
 
 
 class RouteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,6 +83,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     discovery: DiscoveryConfig = DiscoveryConfig()
     access_log: str | None = None
     """`stdout` or a file; one JSON object a request."""
+    capture: CaptureConfig = CaptureConfig()
     max_header_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 64 << 10
     max_headers: Annotated[int, msgspec.Meta(ge=10)] = 128
     max_body_bytes: Annotated[int, msgspec.Meta(ge=1024)] = 64 << 20
@@ -111,7 +100,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     total_timeout_s: Positive | None = 3600.0
     """From a request's arrival to the end of its answer; null: no limit."""
     body_timeout_s: Positive = 120.0
-    """For a request's body to arrive."""
+    """For a request's body to arrive, on every path."""
     sse_keepalive_s: Positive | None = None
     """Comments in streams that wait this long for their first byte; null: none."""
     breaker_failures: Annotated[int, msgspec.Meta(ge=1)] = 5
@@ -128,6 +117,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """At most; never longer than 0.8 of what the engine keeps them (5 s on uvicorn)."""
     drain_timeout_s: Annotated[float, msgspec.Meta(ge=0)] = 30.0
     otlp_endpoint: str | None = None
+    """Base URL of an OpenTelemetry collector: metrics are pushed there."""
+    otlp_protocol: Protocol | None = None
+    """http or grpc; null: as OTEL_EXPORTER_OTLP_PROTOCOL says, else http."""
+    tracing: TracingConfig = TracingConfig()
     allow_paths: tuple[str, ...] = ()
     """Further paths to proxy, by load: `/v1/rerank`, or `/v1/audio/*` for all below. Never an engine's management."""
     cors_origins: tuple[str, ...] = ()
@@ -139,69 +132,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.isolate_cache or any(customer.isolate_cache for customer in self.customers.values())
 
 
-def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
-    """The configuration of a file (none: the defaults) with the command line's values on top.
-
-    Raises ConfigError with file, key and what would be valid.
-    """
-    values: dict[str, Any] = {}
-    where = "command line"
-    if path is not None:
-        where = str(path)
-        values = _read(path)
-    values |= {key: value for key, value in overrides.items() if value is not None}
-    try:
-        config = msgspec.convert(values, Config)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{where}: {_explain(str(error))}") from None
-    keys = {url if url == "*" else check_engine_url(url): key for url, key in config.engine_credentials.items()}
-    engines = tuple(check_engine_url(url) for url in config.engines)
-    config = msgspec.structs.replace(config, engines=engines, engine_credentials=keys)
-    _check(config, where)
-    return config
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        values = yaml.load(path.read_text(encoding="utf-8"), _Yaml)  # noqa: S506 - a SafeLoader
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 at byte {error.start}") from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ConfigError(f"{path}:{line}: not YAML: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
-    if values is None:
-        return {}
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}: must be a mapping of settings, such as `engines: [http://127.0.0.1:30000]`")
-    return values
-
-
-def _explain(message: str) -> str:
-    """msgspec's sentence, with the nearest valid name when a key is unknown."""
-    unknown = _UNKNOWN.search(message)
-    if unknown is None:
-        return message.replace("`$.", "`")
-    path = unknown["path"] or "$"
-    inner: dict[str, type[msgspec.Struct]] = {
-        "$.routes[...]": RouteConfig,
-        "$.routes[...].hoist": Hoist,
-        "$.customers[...]": CustomerConfig,
-        "$.customers[...].limits": Limits,
-        "$.limits": Limits,
-        "$.discovery": DiscoveryConfig,
-        "$.discovery.kubernetes[...]": KubernetesConfig,
-    }
-    valid = inner.get(re.sub(r"\[\d+\]", "[...]", path), Config).__struct_fields__
-    near = difflib.get_close_matches(unknown["name"], valid, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(valid)}"
-    return f"unknown key {unknown['name']!r}{path.replace('$', ' in ').rstrip(' in')}: {hint}"
-
-
-def _check(config: Config, where: str) -> None:
+def check(config: Config, where: str) -> None:
+    """Raise ConfigError for values that do not go together. where: what to name as their place."""
     nearest(config.policy, POLICIES, f"{where}: unknown policy")
     if len({url.partition("://")[2] for url in config.engines}) != len(config.engines):
         raise ConfigError(f"{where}: an engine is listed twice")
@@ -212,6 +144,7 @@ def _check(config: Config, where: str) -> None:
             route.rules.check()
         except ConfigError as error:
             raise ConfigError(f"{where}: route {name!r}: {error}") from None
+    _check_capture(config, where)
     try:
         config.discovery.check()
     except ConfigError as error:
@@ -226,6 +159,17 @@ def _check(config: Config, where: str) -> None:
         for key in customer.keys:
             if re.fullmatch(r"sha256:[0-9a-f]{64}", key) is None:
                 raise ConfigError(f"{where}: customer {name!r}: a key must look like sha256:<64 hex digits>")
+
+
+def _check_capture(config: Config, where: str) -> None:
+    try:
+        config.capture.check()
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    for route in config.capture.routes:
+        nearest(route, (*config.routes, DEFAULT_ROUTE), f"{where}: capture: unknown route")
+    for customer in config.capture.skip_customers if config.customers else ():
+        nearest(customer, config.customers, f"{where}: capture: skip_customers: unknown customer")
 
 
 def _check_paths(paths: Iterable[str], where: str) -> None:

@@ -22,11 +22,13 @@ _LEAST_SECRET_BYTES = 16
 class Secrets:
     """isolation: derives the salts of isolated customers, None when nobody is isolated.
 
-    engines: engine URL (or "*" for all others) -> value of its Authorization header.
+    engines: engine URL (or "*" for all others) -> value of its Authorization header. capture: what captures are
+    redacted and sampled with, None: what one gateway makes up.
     """
 
     isolation: Isolation | None = field(default=None, repr=False)
     engines: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    capture: bytes | None = field(default=None, repr=False)
 
     def authorization(self, url: str) -> bytes | None:
         """What to send to this engine as Authorization, None when it needs none."""
@@ -38,7 +40,7 @@ NO_SECRETS = Secrets()
 
 def load_secrets(config: Config, environ: Mapping[str, str]) -> Secrets:
     """Every secret the configuration needs. Raises ConfigError that names the missing one, never a value."""
-    return Secrets(_isolation(config, environ), _engines(config, environ))
+    return Secrets(_isolation(config, environ), _engines(config, environ), _capture(config))
 
 
 def _isolation(config: Config, environ: Mapping[str, str]) -> Isolation | None:
@@ -51,9 +53,18 @@ def _isolation(config: Config, environ: Mapping[str, str]) -> Isolation | None:
             f"isolate_cache needs a secret that all replicas share: set {ISOLATION_SECRET} or isolation_secret_file "
             "(make one with `openssl rand -hex 32`)"
         )
+    return Isolation(_unguessable(secret, "isolation secret"))
+
+
+def _capture(config: Config) -> bytes | None:
+    path = config.capture.key_file
+    return None if path is None else _unguessable(_read(path, "capture: key_file"), "capture key")
+
+
+def _unguessable(secret: bytes, what: str) -> bytes:
     if len(secret) < _LEAST_SECRET_BYTES:
-        raise ConfigError(f"the isolation secret is shorter than {_LEAST_SECRET_BYTES} bytes: it could be guessed")
-    return Isolation(secret)
+        raise ConfigError(f"the {what} is shorter than {_LEAST_SECRET_BYTES} bytes: it could be guessed")
+    return secret
 
 
 def _engines(config: Config, environ: Mapping[str, str]) -> dict[str, bytes]:

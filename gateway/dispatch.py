@@ -18,7 +18,7 @@ from gateway.breaker import Verdict
 from gateway.config import Config
 from gateway.errors import Refusal
 from gateway.models import ModelGroup
-from gateway.prepare import Prepared
+from gateway.prepared import Prepared
 from gateway.queue import FairQueue
 from gateway.router import Route
 from gateway.workers import Worker, Workers
@@ -45,12 +45,14 @@ class _Waiting:
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A slot at a worker, taken until `Dispatch.release`. waited_s: seconds in the queue."""
+    """A slot at a worker, taken until `Dispatch.release`. waited_s: seconds in the queue. candidates: workers that
+    could have had the request."""
 
     worker: Worker
     route: Route
     group: ModelGroup
     waited_s: float = 0.0
+    candidates: int = 1
 
 
 class Dispatch:
@@ -152,7 +154,7 @@ class Dispatch:
         worker.in_flight += 1
         self.in_flight += 1
         self._workers.breakers.began(worker.id)
-        return Place(worker, route, group, 0.0 if since is None else now - since)
+        return Place(worker, route, group, 0.0 if since is None else now - since, len(candidates))
 
     async def _wait(self, prepared: Prepared) -> Place:
         entry = _Waiting(prepared, self._now(), asyncio.get_running_loop().create_future())

@@ -1,6 +1,5 @@
 """One request's life as facts: filled in by the proxy, turned into one record at its end."""
 
-import re
 import secrets
 from collections.abc import Callable
 from typing import Literal
@@ -11,19 +10,22 @@ from gateway.config import DEFAULT_ROUTE
 from gateway.identity import ANONYMOUS
 from gateway.limits import Lease
 from gateway.misses import Misses, Sent
-from gateway.prepare import Prepared
+from gateway.prepared import Prepared
 from gateway.router import Route
 from gateway.workers import Worker
 from prefix.record import RequestRecord
 from telemetry.knowledge import Explained, Sight
+from telemetry.spans import NOTHING_SAID
+from telemetry.tracing import NO_TRACE, Trace
 
-_TRACEPARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?")
-"""https://www.w3.org/TR/trace-context/#traceparent-header; versions to come may append fields."""
 Outcome = Literal["ok", "error", "truncated", "client_disconnect", "rejected"]
 
 
 class Exchange:
-    """What happened to one request so far. Monotonic times in seconds; `started` is the clock at its first byte."""
+    """What happened to one request so far. Monotonic times in seconds; `started` is the clock at its first byte.
+
+    raw: the body as the client sent it.
+    """
 
     __slots__ = (
         "api",
@@ -38,27 +40,30 @@ class Exchange:
         "owner",
         "prepared",
         "queued_s",
+        "raw",
         "received",
         "request_id",
         "retries",
         "route",
+        "said",
         "sight",
         "status",
         "streamed",
-        "traceparent",
+        "trace",
         "usage",
         "worker",
     )
 
-    def __init__(self, api: Api, received: float) -> None:
+    def __init__(self, api: Api, received: float, trace: Trace = NO_TRACE) -> None:
         self.api = api
+        self.trace = trace
         self.received = received
         self.request_id = secrets.token_hex(16)
         self.client_request_id: bytes | None = None
-        self.traceparent: bytes | None = None
         self.owner: str | None = None  # the key's customer, None in open mode
         self.customer = ANONYMOUS
         self.lease: Lease | None = None
+        self.raw = b""
         self.prepared: Prepared | None = None
         self.worker: Worker | None = None
         self.route: Route | None = None
@@ -70,6 +75,7 @@ class Exchange:
         self.outcome: Outcome = "rejected"
         self.error_type: str | None = None
         self.usage: Usage | None = None
+        self.said = NOTHING_SAID
         self.streamed = False
         self.retries = 0
         self.queued_s = 0.0
@@ -108,7 +114,6 @@ class Exchange:
         identity = prepared.identity if prepared else None
         duration = now - self.received
         refused = self.lease.refused if self.lease is not None else None
-        trace_id, span_id = trace_ids(self.traceparent)
         return RequestRecord(
             request_id=self.request_id,
             started=wall() - duration,
@@ -142,17 +147,10 @@ class Exchange:
             overhead_s=(self.dispatched - self.received if self.dispatched is not None else duration) - self.queued_s,
             limit=refused.kind if refused else None,
             client_request_id=self.client_request_id.decode("latin-1") if self.client_request_id else None,
-            trace_id=trace_id,
-            span_id=span_id,
+            usage_anomaly=usage.anomaly if usage else None,
+            trace_id=self.trace.trace_id,
+            span_id=self.trace.span_id,
         )
-
-
-def trace_ids(traceparent: bytes | None) -> tuple[str | None, str | None]:
-    """Trace and parent span of a W3C traceparent header; (None, None) for one that is none."""
-    match = _TRACEPARENT.fullmatch(traceparent) if traceparent else None
-    if match is None or not match[1].strip(b"0") or not match[2].strip(b"0"):
-        return None, None
-    return match[1].decode(), match[2].decode()
 
 
 def _hoist_saved(prepared: Prepared | None) -> int:

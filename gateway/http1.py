@@ -19,6 +19,9 @@ FaultKind = Literal["refused", "unreachable", "disconnected", "timeout", "invali
 _HIGH_WATER = 256 << 10
 """Bytes kept unread before reading pauses."""
 
+_LONGEST_HEAD = 256 << 10
+"""Bytes of status and headers, those of interim answers too; the parser has no bound of its own."""
+
 
 class EngineFault(EngineError):
     """The engine did not answer, or not to the end.
@@ -53,6 +56,7 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._chunks: list[bytes] = []
         self._size = 0
+        self._head_size = 0
         self._paused = False
         self._fault: EngineFault | None = None
         self._framed = False
@@ -162,6 +166,11 @@ class Connection(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self.fail("invalid", f"the answer is not HTTP: {error}")
             self.close()
+        if not self.status:
+            self._head_size += len(data)
+            if self._head_size > _LONGEST_HEAD:
+                self.fail("invalid", f"the answer's head is over {_LONGEST_HEAD} bytes")
+                self.close()
         if self._size > _HIGH_WATER and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()

@@ -3,18 +3,21 @@
 uvicorn's httptools protocol has none of them, so one connection could fill the memory with one header, and thousands
 could wait for a byte that never comes. A head that is too large is answered with 431 as soon as it shows (RFC 6585),
 a request that does not arrive in time with 408, and the connection is closed: what else the client sends cannot be
-framed any more. A request that comes in one piece, as most do, costs no timer. (Proxied paths have a limit of their
-own for the body, `body_timeout_s`; this one is for whatever else is asked.)
+framed any more. A request that comes in one piece, as most do, costs no timer. On proxied paths the proxy's own clock
+watches the body for `body_timeout_s` and says so in the API's words; here the same limit is for whatever else is
+asked.
 """
 
 import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 
 from gateway.errors import Refusal
 from gateway.plain_http import PlainHttp
 
 HEAD_TIMEOUT_S = 30.0
-BODY_TIMEOUT_S = 300.0
+BEHIND_S = 2.0
+"""How much later than the proxy, whose clock ticks twice a second: where both watch, it is the one that speaks."""
 
 
 class _TooLarge(Exception):
@@ -26,6 +29,7 @@ class BoundedProtocol(PlainHttp):
 
     max_header_bytes = 64 << 10
     max_headers = 128
+    body_timeout_s: Callable[[], float]
 
     _refusal: Refusal | None = None
     _clock: asyncio.TimerHandle | None = None
@@ -41,8 +45,9 @@ class BoundedProtocol(PlainHttp):
             self._too_large()
             self.send_400_response("")
         if self._due is not None and self._clock is None:
-            wait_s = HEAD_TIMEOUT_S if self._due == "head" else BODY_TIMEOUT_S
-            self._clock = self.loop.call_later(wait_s, self._too_slow, self._due, wait_s)
+            limit_s = HEAD_TIMEOUT_S if self._due == "head" else self.body_timeout_s()
+            wait_s = limit_s if self._due == "head" else limit_s + BEHIND_S
+            self._clock = self.loop.call_later(wait_s, self._too_slow, self._due, limit_s)
 
     def on_message_begin(self) -> None:
         self._unfinished = 0
@@ -88,15 +93,15 @@ class BoundedProtocol(PlainHttp):
         most = f"{self.max_headers} headers (max_headers) or {self.max_header_bytes} bytes (max_header_bytes)"
         self._refusal = Refusal("headers_too_large", f"the request's head is over the limit of {most}")
 
-    def _too_slow(self, due: str, wait_s: float) -> None:
-        self._refusal = Refusal("request_timeout", f"the request's {due} did not arrive within {wait_s:g} s")
+    def _too_slow(self, due: str, limit_s: float) -> None:
+        self._refusal = Refusal("request_timeout", f"the request's {due} did not arrive within {limit_s:g} s")
         if due == "body" and self.cycle.response_started:
             self.transport.close()
         else:
             self.send_400_response("")
 
 
-def bounded(max_header_bytes: int, max_headers: int) -> type[BoundedProtocol]:
-    """The protocol with these limits, as uvicorn wants it."""
+def bounded(max_header_bytes: int, max_headers: int, body_timeout_s: Callable[[], float]) -> type[BoundedProtocol]:
+    """The protocol with these limits, as uvicorn wants it. body_timeout_s: asked each time, it may change."""
     limits = {"max_header_bytes": max_header_bytes, "max_headers": max_headers}
-    return type("BoundedProtocol", (BoundedProtocol,), limits)
+    return type("BoundedProtocol", (BoundedProtocol,), limits | {"body_timeout_s": staticmethod(body_timeout_s)})

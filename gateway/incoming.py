@@ -1,4 +1,4 @@
-"""One request off the socket: its headers sorted, its body bounded.
+"""One request off the socket: its headers sorted, and then, when they may go on, its body, bounded.
 
 Header rules: RFC 9110 7.6.1 (hop-by-hop fields and those the Connection field names are for this hop only).
 Accept-Encoding is asked for as identity, so that usage can be read in the bytes that are forwarded.
@@ -70,7 +70,7 @@ class Incoming(NamedTuple):
     """A request. headers: to forward; own: the x-prefixgate-* ones, lower case, not forwarded.
 
     authorization: the Authorization header, or the x-api-key header of Anthropic's clients. method: GET for HEAD.
-    body: all of it, or what stands before its `rest`.
+    declared: its content-length, 0 without one. body: all of it, or what stands before its `rest`.
     """
 
     method: str
@@ -80,23 +80,20 @@ class Incoming(NamedTuple):
     own: dict[bytes, bytes]
     authorization: bytes | None
     request_id: bytes | None
-    traceparent: bytes | None
-    body: bytes
+    declared: int
+    body: bytes = b""
     rest: Rest | None = None
 
 
-async def read_request(
-    scope: Scope, receive: Receive, limit: int, held: Held, stream_over: int | None = None
-) -> Incoming:
-    """Sort the headers and read the body: all of it, or less of one that is longer than `stream_over` says.
+def read_head(scope: Scope, limit: int) -> Incoming:
+    """Sort the headers of a request whose body is still to come. limit: bytes of it.
 
-    Raises Refusal `body_too_large`, `unsupported_encoding` or `overloaded`, and ClientGone.
+    Raises Refusal `body_too_large` or `unsupported_encoding`.
     """
     headers: list[tuple[bytes, bytes]] = [(b"accept-encoding", b"identity")]
     own: dict[bytes, bytes] = {}
     authorization: bytes | None = None
     request_id: bytes | None = None
-    traceparent: bytes | None = None
     declared = 0
     named = _named_by_connection(scope["headers"])
     for name, value in scope["headers"]:
@@ -115,19 +112,23 @@ async def read_request(
             raise Refusal("unsupported_encoding")
         elif name == b"x-request-id":
             request_id = value
-        elif name == b"traceparent":
-            traceparent = value
         if name not in _DROPPED and name not in named:
             headers.append((name, value))
-    if stream_over is not None and declared > stream_over:
-        body = b""
-        rest = Rest(receive, declared)
-    else:
-        body = await _read_body(receive, limit, held)
-        rest = None
     method = "GET" if scope["method"] == "HEAD" else scope["method"]
     path, query = scope["path"], scope["query_string"]
-    return Incoming(method, path, query, headers, own, authorization, request_id, traceparent, body, rest)
+    return Incoming(method, path, query, headers, own, authorization, request_id, declared)
+
+
+async def read_body(
+    head: Incoming, receive: Receive, limit: int, held: Held, stream_over: int | None = None
+) -> Incoming:
+    """The request with its body: all of it, or a `rest` to read where it is longer than `stream_over` says.
+
+    Raises Refusal `body_too_large` or `overloaded`, and ClientGone.
+    """
+    if stream_over is not None and head.declared > stream_over:
+        return head._replace(rest=Rest(receive, head.declared))
+    return head._replace(body=await _read_body(receive, limit, held))
 
 
 def response_headers(raw: RawHeaders) -> list[tuple[bytes, bytes]]:

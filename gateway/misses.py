@@ -14,7 +14,8 @@ import msgspec
 
 from engine_adapter.usage import Usage
 from gateway.dispatch import Place
-from gateway.prepare import Prepared
+from gateway.policies import CACHE_AWARE
+from gateway.prepared import Prepared
 from prefix.causes import Cause, find_cause
 from prefix.divergence import first_divergence
 from prefix.errors import BodyError
@@ -90,6 +91,7 @@ class Misses:
             route.worker,
             held_blocks=route.held_blocks,
             fleet_blocks=route.fleet_blocks,
+            follows=route.reason in CACHE_AWARE,
         )
 
     def finished(

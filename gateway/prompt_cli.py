@@ -64,13 +64,14 @@ def diff(a: str, b: str, as_machine: bool, tokenizer: Path | None) -> None:
 
     \b
     A and B are files with a request body each, alone or in an envelope such as {"request": ...}; one of them may
-    be - for standard input. Tokens are those of B, sent after A. The exit code is 0 when the prompts are
-    identical, 1 when they part, 2 when one cannot be read.
+    be - for standard input; log.jsonl:7 is line 7 of a log. Tokens are those of B, sent after A. The exit code is 0
+    when the prompts are identical, 1 when they part, 2 when one cannot be read.
 
     \b
     Examples:
       prefixgate diff yesterday.json today.json
       prefixgate canon today.json | prefixgate diff yesterday.json - --json
+      prefixgate diff capture.jsonl:1 capture.jsonl:7
     """
     from gateway.prompt_input import STDIN, read_body
     from prefix.comparison import compare

@@ -13,7 +13,7 @@ from engine_adapter.usage import Usage, parse_usage, sum_choices
 from gateway.errors import Refusal
 from gateway.http1 import EngineFault
 from gateway.incoming import Send
-from gateway.upstream import Response
+from gateway.pool import Response
 
 _MAX_KEPT = 4 << 20
 """Bytes of a whole (not streamed) answer kept to read its usage; beyond it usage is unknown."""

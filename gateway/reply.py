@@ -10,7 +10,7 @@ from gateway.admission import limit_headers
 from gateway.errors import Refusal
 from gateway.exchange import Exchange
 from gateway.incoming import Send, response_headers
-from gateway.upstream import Response
+from gateway.pool import Response
 
 _FAREWELL_S = 1.0
 _INVISIBLE = re.compile(rb"[^!-~]")

@@ -17,6 +17,7 @@ from gateway.config import Config
 from gateway.credentials import load_secrets
 from gateway.errors import Refusal
 from gateway.http_server import bounded
+from gateway.otlp_settings import find_otlp
 from gateway.tls import server_tls
 from gateway.workers import Worker
 from prefix.errors import ConfigError
@@ -36,13 +37,14 @@ def run(config: Config, reload: Callable[[], Config]) -> None:
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     logging.getLogger("uvicorn.error").addFilter(_unforeseen)
     secrets, tls = load_secrets(config, os.environ), server_tls(config)
-    app = create_app(config, admin_token=os.environ.get(ADMIN_TOKEN), secrets=secrets)
+    otlp = find_otlp(config.otlp_endpoint, config.otlp_protocol, config.tracing, os.environ)
+    app = create_app(config, admin_token=os.environ.get(ADMIN_TOKEN), secrets=secrets, otlp=otlp)
     listener = bind(config.host, config.port)
     server = _Server(
         uvicorn.Config(
             app,
             loop="uvloop",
-            http=bounded(config.max_header_bytes, config.max_headers),
+            http=bounded(config.max_header_bytes, config.max_headers, lambda: app.config.body_timeout_s),
             ws="none",
             lifespan="on",
             interface="asgi3",

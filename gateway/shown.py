@@ -4,7 +4,7 @@ import time
 
 from gateway.causes import Causes
 from gateway.misses import Miss
-from gateway.prepare import Prepared
+from gateway.prepared import Prepared
 from prefix.record import RequestRecord
 from telemetry.board import Board
 from telemetry.cells import Key

@@ -2,16 +2,16 @@
 
 One idea: a prompt is the path of its block hashes from its namespace's seed to a hash of what is behind its last full
 block (`path_of`), so prompts that begin alike share the runs of a tree (prefix.runs) and every distinct ending is a
-leaf. A run knows its holders, one bit each, and the prompt that last passed through it. The prompts ever finished are
-far more than any worker keeps, which tells what was lost from what was never there.
+leaf. For each run it is known what each holder last finished through it, and what anybody did. The prompts ever
+finished are far more than any worker keeps, which tells what was lost from what was never there.
 
-Bounded: blocks, runs and bytes of text, each least recently finished out first. A prompt touches its runs from its
-end upwards, so the oldest run is always a leaf.
+Bounded: blocks, runs, what is known of them and bytes of text, each least recently finished out first. A prompt
+touches its runs from its end upwards, so the oldest run is always a leaf.
 """
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import xxhash
 
@@ -21,11 +21,14 @@ from prefix.runs import Run, insert, shared_blocks
 
 Source = TypeVar("Source")
 
+ANYBODY: Final = -1
+"""Stands for whoever finished a prompt last."""
+
 
 class Finished(Generic[Source]):
     """A prompt that was finished: its view's text, b"" once it was forgotten, and where that came from.
 
-    holder: the bit of who finished it last; size: bytes that keeping it costs.
+    holder: who finished it last; size: bytes that keeping it costs.
     """
 
     __slots__ = ("holder", "size", "source", "text")
@@ -38,26 +41,30 @@ class Finished(Generic[Source]):
 
 
 class Found(NamedTuple, Generic[Source]):
-    """How much of a path was finished: steps at all, those that the asked holder finished, those that others did; the
-    prompt that last went so far, or less far when its text is no longer there."""
+    """How much of a path was finished: steps at all, those that the asked holder finished, those that others did.
+
+    nearest: the prompt that last went so far, or less far when its text is no longer there. own: the last one of the
+    asked holder that went as far as any of its did.
+    """
 
     steps: int
     mine: int
     others: int
     nearest: Finished[Source] | None
+    own: Finished[Source] | None
 
 
 class History(Generic[Source]):
     """Finished prompts. capacity: block hashes kept; capacity_bytes: of the prompts' `size` together."""
 
-    __slots__ = ("_blocks", "_bytes", "_capacity", "_capacity_bytes", "_latest", "_root", "_texts")
+    __slots__ = ("_blocks", "_bytes", "_capacity", "_capacity_bytes", "_entries", "_latest", "_root", "_texts")
 
     def __init__(self, capacity: int = 1 << 18, capacity_bytes: int = 32 << 20) -> None:
         self._capacity = capacity
         self._capacity_bytes = capacity_bytes
-        self._blocks = self._bytes = 0
+        self._blocks = self._bytes = self._entries = 0
         self._root = Run([], None)
-        self._latest: OrderedDict[Run, Finished[Source]] = OrderedDict()
+        self._latest: OrderedDict[Run, dict[int, Finished[Source]]] = OrderedDict()
         self._texts: OrderedDict[Run, Finished[Source]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -69,22 +76,25 @@ class History(Generic[Source]):
         """Bytes that the kept prompts cost."""
         return self._bytes
 
-    def find(self, path: Sequence[int], holder: int = 0) -> Found[Source]:
-        """How much of this path was finished, by this holder (a bit) and by others. Changes nothing."""
+    def find(self, path: Sequence[int], holder: int) -> Found[Source]:
+        """How much of this path was finished, by this holder and by others. Changes nothing."""
         at = mine = others = 0
-        size, run = len(path), self._root
+        own = None
+        size, run, latest = len(path), self._root, self._latest
         while at < size and (below := run.children.get(path[at])) is not None:
             run, held = below, below.blocks
             end = at + len(held)
             whole = end <= size and held[-1] == path[end - 1]
             at = end if whole else at + shared_blocks(held, path, at)
-            if run.holders & holder:
-                mine = at
-            if run.holders & ~holder:
+            known = latest[run]
+            if holder in known:
+                mine, own = at, known[holder]
+                others = at if len(known) > 2 else others
+            elif len(known) > 1:
                 others = at
             if not whole:
                 break
-        return Found(at, mine, others, self._nearest(run))
+        return Found(at, mine, others, self._nearest(run), own)
 
     def add(self, path: Sequence[int], new: Finished[Source], *, confirmed: bool = True) -> Finished[Source]:
         """A prompt was finished by its holder. confirmed: its engine said so; else only its text is remembered.
@@ -95,26 +105,43 @@ class History(Generic[Source]):
         if end not in self._latest:
             self._blocks += len(end.blocks)
         prompt = self._keep(end, new)
-        holders = new.holder if confirmed else 0
-        run: Run | None = end
-        while run is not None and run.parent is not None:
-            run.holders |= holders
-            self._latest[run] = prompt
+        run, below = end, end
+        while run.parent is not None:
+            known = self._latest.get(run)
+            if known is None:
+                known = self._latest[run] = self._inherited(run, below)
+            before = len(known)
+            known[ANYBODY] = prompt
+            if confirmed:
+                known[new.holder] = prompt
+            self._entries += len(known) - before
             self._latest.move_to_end(run)
-            run = run.parent
-        while self._blocks > self._capacity or len(self._latest) > self._capacity // RUN_WEIGHT:
+            run, below = run.parent, run
+        while self._full():
             self._drop()
         return prompt
 
     def forget(self, holder: int) -> None:
-        """This bit is somebody else's from now on."""
-        for run in self._latest:
-            run.holders &= ~holder
+        """This number is somebody else's from now on."""
+        for known in self._latest.values():
+            self._entries -= known.pop(holder, None) is not None
+
+    def _full(self) -> bool:
+        most = self._capacity
+        return self._blocks > most or self._entries > most or len(self._latest) > most // RUN_WEIGHT
+
+    def _inherited(self, run: Run, below: Run) -> dict[int, Finished[Source]]:
+        """What is known of a new run: what its other half knows, when it was split off."""
+        for child in run.children.values():
+            if child is not below:
+                self._entries += len(self._latest[child])
+                return dict(self._latest[child])
+        return {}
 
     def _nearest(self, run: Run) -> Finished[Source] | None:
         """What last passed through this run, or through one above it, if that is still there."""
         while run.parent is not None:
-            prompt = self._latest[run]
+            prompt = self._latest[run][ANYBODY]
             if prompt.source is not None:
                 return prompt
             run = run.parent
@@ -138,10 +165,11 @@ class History(Generic[Source]):
             prompt.text, prompt.source, prompt.size = b"", None, 0
 
     def _drop(self) -> None:
-        run, _ = self._latest.popitem(last=False)
+        run, known = self._latest.popitem(last=False)
         assert run.parent is not None
         del run.parent.children[run.blocks[0]]
         self._blocks -= len(run.blocks)
+        self._entries -= len(known)
         self._let_go(self._texts.pop(run, None))
 
 

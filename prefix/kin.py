@@ -3,12 +3,12 @@
 One idea: block hashes find what begins alike, and a clock in front leaves nothing to find. But the same program makes
 prompts of the same version (prefix.prompt_version masks what moves), and prompts that hold one document or go on with
 one conversation have a message in common, known by how it begins. So: of the same version the last prompt with one of
-the latest messages in it, else the last one. Bounded, the entry not renewed for the longest time out first.
+the latest messages in it, else with the same first message behind the system's, else the last one. Bounded, the entry
+not renewed for the longest time out first.
 """
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
-from itertools import islice
 from typing import Final, Generic, TypeVar
 
 import xxhash
@@ -22,7 +22,7 @@ Version = tuple[int, str | None]
 _KEPT: Final = 8192
 _OPENING: Final = 64
 _LATEST: Final = 4
-"""Messages of a prompt that are looked at: those before were its former turns' latest."""
+"""Messages of a prompt's end that are looked at: those before were its former turns' latest, if these were short."""
 
 
 Source = TypeVar("Source")
@@ -38,7 +38,7 @@ class Kin(Generic[Source]):
 
     def find(self, text: bytes, version: Version) -> Finished[Source] | None:
         """The prompt that the one with this view was made like, if one is still there."""
-        for opening in islice(_openings(text), _LATEST):
+        for opening in _openings(text):
             prompt = self._latest.get((version, opening))
             if prompt is not None and prompt.source is not None:
                 return prompt
@@ -48,7 +48,7 @@ class Kin(Generic[Source]):
     def learn(self, version: Version, prompt: Finished[Source]) -> None:
         """A prompt of this version was finished."""
         latest = self._latest
-        for key in (version, *[(version, opening) for opening in islice(_openings(prompt.text), _LATEST)]):
+        for key in (version, *[(version, opening) for opening in _openings(prompt.text)]):
             latest[key] = prompt
             latest.move_to_end(key)
         while len(latest) > _KEPT:
@@ -56,8 +56,17 @@ class Kin(Generic[Source]):
 
 
 def _openings(text: bytes) -> Iterator[int]:
-    """Hashes of how the messages of a view begin, the last message first; none of what is too short to tell."""
+    """Hashes of how the latest messages of a view begin, the last one first, then of the second of all.
+
+    None of what is too short to tell.
+    """
     at = len(text)
-    while (at := text.rfind(MESSAGE, 0, at)) >= 0:
+    for _ in range(_LATEST):
+        at = text.rfind(MESSAGE, 0, at)
+        if at < 0:
+            return
         if len(text) - at >= _OPENING:
             yield xxhash.xxh3_64_intdigest(text[at : at + _OPENING])
+    second = text.find(MESSAGE, text.find(MESSAGE) + 1)
+    if second < at:
+        yield xxhash.xxh3_64_intdigest(text[second : second + _OPENING])

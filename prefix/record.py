@@ -17,6 +17,7 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     of the system text saves, or would save where it is only reported. `limit`: which limit of its
     customer refused it. `trace_id`, `span_id`: of the client's traceparent. `queued_s`: of `duration_s`,
     in the gateway's queue, which is not in `overhead_s`. `uncached_by_reason`: the uncached tokens of the prompt.
+    `usage_anomaly`: what was odd about the engine's report, one of `engine_adapter.usage.ANOMALIES`.
     Labels are raw, not yet bounded.
     """
 
@@ -54,3 +55,4 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     span_id: str | None = None
     queued_s: float = 0.0
     uncached_by_reason: dict[UncachedReason, int] | None = None
+    usage_anomaly: str | None = None

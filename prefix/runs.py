@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 class Run:
     """Consecutive blocks always asked for together; the runs from the root to a run are one prompt.
 
-    pins, computed, strikes: what prefix.index notes. holders: what prefix.history does.
+    pins, computed, strikes: what prefix.index notes.
     """
 
-    __slots__ = ("blocks", "children", "computed", "holders", "parent", "pins", "strikes")
+    __slots__ = ("blocks", "children", "computed", "parent", "pins", "strikes")
 
     def __init__(self, blocks: list[int], parent: "Run | None") -> None:
         self.blocks = blocks
@@ -23,7 +23,6 @@ class Run:
         self.pins = 0
         self.computed = False
         self.strikes = 0
-        self.holders = 0
 
 
 def insert(run: Run, blocks: Sequence[int]) -> Run:
@@ -54,7 +53,6 @@ def split(run: Run, parent: Run, size: int) -> Run:
     """The new run of the first `size` blocks of `run`, which keeps the rest (and stays what requests refer to)."""
     upper = Run(run.blocks[:size], parent)
     upper.pins, upper.computed, upper.strikes = run.pins, run.computed, run.strikes
-    upper.holders = run.holders
     run.blocks = run.blocks[size:]
     run.parent = upper
     upper.children[run.blocks[0]] = run

@@ -14,8 +14,6 @@ most templates and are left out. What is long and no text (an image) enters as i
 placeholder for it and key their cache by its content. Responses and Anthropic bodies: see prefix.turns.
 """
 
-import json
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -26,15 +24,16 @@ from prefix.body import Body
 from prefix.errors import BodyError
 from prefix.frame import Frame
 from prefix.opening import Opening
-from prefix.scan import value_end
+from prefix.plain import as_list, encode_any, text_bytes
+from prefix.seed import seeds
 from prefix.system import SYSTEM_ROLES
+from prefix.tool_view import ToolViews, tool_choice
 from prefix.turns import Turns, turns_of, wrong_type
 
-TEXT, ROLE, NAME, PART, CALL, ARGUMENTS, TOOL, MESSAGE = (bytes((0xF8 + i,)) for i in range(8))
+TEXT, ROLE, NAME, PART, CALL, ARGUMENTS = (bytes((0xF8 + i,)) for i in range(6))  # 0xFE: prefix.tool_view.TOOL
+MESSAGE = b"\xff"
 _LONG = 512
 """Bytes of a part that is no text (an image, a file) beyond which its hash stands for it."""
-_SALTS = ("cache_salt", "extra_key")
-_STORED = ("previous_response_id", "conversation", "prompt")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
@@ -54,30 +53,6 @@ class View(NamedTuple):
     bare: int | None = None
 
 
-class ToolViews:
-    """Views of tools arrays by hash of their canonical bytes, bounded, least recently used out first."""
-
-    __slots__ = ("_entries", "_limit")
-
-    def __init__(self, limit: int = 512) -> None:
-        self._entries: OrderedDict[int, tuple[tuple[str, bytes], ...]] = OrderedDict()
-        self._limit = limit
-
-    def views(self, raw: bytes) -> tuple[tuple[str, bytes], ...]:
-        """(name, view) of each tool of a canonical tools array."""
-        key = xxhash.xxh3_128_intdigest(raw)
-        known = self._entries.get(key)
-        if known is not None:
-            self._entries.move_to_end(key)
-            return known
-        value_end(raw, 0, depth=1)  # refuses what nests too deep
-        made = tuple(_tool_view(tool) for tool in _list(json.loads(raw)))
-        self._entries[key] = made
-        if len(self._entries) > self._limit:
-            self._entries.popitem(last=False)
-        return made
-
-
 def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str = "") -> View:
     """The view of a chat, completion, Responses, Anthropic or SGLang native request.
 
@@ -87,7 +62,7 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
     """
     turns = turns_of(body)
     if turns is not None:
-        seeds, choice, named = body.once(_chat_front)
+        both, choice, named = body.once(_chat_front)
         shown = () if tools is None or choice == "none" else cache.views(tools)
         parts = [view for name, view in shown if named is None or name == named]
         stable: int | None = None
@@ -99,13 +74,13 @@ def prompt_view(body: Body, tools: bytes | None, cache: ToolViews, *, salt: str 
             else:
                 _append_message(parts, message, turns, place)
         text = b"".join(parts)
-        return _view(seeds, salt, text, len(text) if stable is None else stable, None)
+        return _view(both, salt, text, len(text) if stable is None else stable, None)
     key = next((key for key in ("prompt", "text", "input_ids") if key in body), None)
     prompt = body.value(key) if key else None
     if key is None or (type(prompt) is dict and (key == "text" or "id" in prompt)):  # Responses without input
-        return _view(_seeds(body.frame, "none", ""), salt, b"", 0, None)
+        return _view(seeds(body.frame, "none", ""), salt, b"", 0, None)
     text, tokens = _plain(prompt, f"/{key}")
-    return _view(_seeds(body.frame, "text", ""), salt, text, 0, tokens)
+    return _view(seeds(body.frame, "text", ""), salt, text, 0, tokens)
 
 
 def _opening_view(opening: Opening) -> bytes:
@@ -116,45 +91,16 @@ def _opening_view(opening: Opening) -> bytes:
 
 def _chat_front(frame: Frame) -> tuple[tuple[int, int], str, str | None]:
     """The seeds of a chat, the class of its tool_choice, and the tool that it names."""
-    choice, named = _tool_choice(frame)
-    return _seeds(frame, "chat", choice), choice, named
+    choice, named = tool_choice(frame)
+    return seeds(frame, "chat", choice), choice, named
 
 
-def _view(seeds: tuple[int, int], salt: str, text: bytes, stable: int, tokens: int | None) -> View:
-    """salt: what the gateway adds to the salts of the body."""
-    seed, bare = seeds
+def _view(both: tuple[int, int], salt: str, text: bytes, stable: int, tokens: int | None) -> View:
+    """both: the seed, and the one without any salt. salt: what the gateway adds to the salts of the body."""
+    seed, bare = both
     if salt:
-        seed = xxhash.xxh3_64_intdigest(_text(salt), seed)
+        seed = xxhash.xxh3_64_intdigest(text_bytes(salt), seed)
     return View(seed, text, stable, tokens, bare if seed != bare else None)
-
-
-def _seeds(body: Frame, kind: str, choice: str) -> tuple[int, int]:
-    """The seed with the salts of the body, and the one without any."""
-    seed = _seed(body, kind, choice, _SALTS)
-    salted = any(key in body and body.value(key) is not None for key in _SALTS)
-    return seed, _seed(body, kind, choice, ()) if salted else seed
-
-
-def _seed(body: Frame, kind: str, choice: str, salts: tuple[str, ...]) -> int:
-    """Tagged and length-prefixed by JSON itself: fields of different name or extent can never meet."""
-    names = ("model", "lora_path", *(salts or (None, None)), "reasoning_effort")
-    fields: list[Any] = [
-        kind,
-        choice,
-        *(body.value(key) if key is not None and key in body else None for key in names),
-    ]
-    for key in ("chat_template_kwargs", "chat_template"):
-        if key in body:
-            fields += (key, json.dumps(body.value(key), sort_keys=True))
-    for key, inner in (("reasoning", "effort"), ("thinking", "type")):  # Responses, Anthropic
-        value = body.value(key) if key in body else None
-        if type(value) is dict:
-            fields += (key, str(value.get(inner)))
-    for key in _STORED:  # what stands in front is known to the engine only
-        value = body.value(key) if key in body else None
-        if value is not None and not (key == "prompt" and (kind == "text" or "messages" in body)):
-            fields += (key, json.dumps(value, sort_keys=True))
-    return xxhash.xxh3_64_intdigest(_encode_any(fields))
 
 
 def _append_message(parts: list[bytes], message: Any, turns: Turns, place: int) -> None:
@@ -163,10 +109,10 @@ def _append_message(parts: list[bytes], message: Any, turns: Turns, place: int) 
     role = message.get("role")
     if type(role) is not str:
         raise wrong_type(turns.pointer(place) + "/role", "a string", role)
-    parts += (MESSAGE, _text(role), ROLE)
+    parts += (MESSAGE, text_bytes(role), ROLE)
     content = message.get("content")
     if type(content) is str:
-        parts += (_text(content), TEXT)
+        parts += (text_bytes(content), TEXT)
     elif content is not None:
         _append_content(parts, content, turns.pointer(place) + "/content")
     if len(message) > 2 or content is None:
@@ -178,13 +124,13 @@ def _append_content(parts: list[bytes], content: Any, pointer: str) -> None:
         raise wrong_type(pointer, "a string or an array of parts", content)
     for place, part in enumerate(content):
         if type(part) is str:
-            parts += (_text(part), TEXT)
+            parts += (text_bytes(part), TEXT)
         elif type(part) is not dict:
             raise wrong_type(f"{pointer}/{place}", "an object", part)
         elif type(part.get("text")) is str:
-            parts += (_text(part["text"]), TEXT)
+            parts += (text_bytes(part["text"]), TEXT)
         elif part.get("type") == "tool_use":
-            parts += (_text(str(part.get("name"))), CALL, _arguments(part.get("input")), ARGUMENTS)
+            parts += (text_bytes(str(part.get("name"))), CALL, _arguments(part.get("input")), ARGUMENTS)
         elif part.get("type") == "tool_result":
             _append_result(parts, part.get("content"), f"{pointer}/{place}/content")
         else:
@@ -193,14 +139,14 @@ def _append_content(parts: list[bytes], content: Any, pointer: str) -> None:
 
 def _append_result(parts: list[bytes], content: Any, pointer: str) -> None:
     if type(content) is str:
-        parts += (_text(content), TEXT)
+        parts += (text_bytes(content), TEXT)
     elif content is not None:
         _append_content(parts, content, pointer)
     parts.append(PART)
 
 
 def _media(part: Any) -> bytes:
-    raw = _encode_any(part)
+    raw = encode_any(part)
     return raw if len(raw) <= _LONG else xxhash.xxh3_128_digest(raw).hex().encode()
 
 
@@ -208,53 +154,27 @@ def _append_extras(parts: list[bytes], message: Mapping[str, Any]) -> None:
     for key in ("name", "reasoning_content", "reasoning", "refusal"):
         value = message.get(key)
         if type(value) is str:
-            parts += (_text(value), NAME)
-    for call in _list(message.get("tool_calls")):
+            parts += (text_bytes(value), NAME)
+    for call in as_list(message.get("tool_calls")):
         function = call.get("function") if type(call) is dict else None
         if type(function) is dict:
-            parts += (_text(str(function.get("name"))), CALL, _arguments(function.get("arguments")), ARGUMENTS)
+            parts += (text_bytes(str(function.get("name"))), CALL, _arguments(function.get("arguments")), ARGUMENTS)
 
 
 def _arguments(arguments: Any) -> bytes:
     """As engines render them: parsed first, key order kept, spacing gone; what does not parse stays text."""
     if type(arguments) is not str:
-        return _encode_any(arguments)
+        return encode_any(arguments)
     try:
         return _encode(_decode(arguments))
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return _text(arguments)
-
-
-def _tool_choice(body: Frame) -> tuple[str, str | None]:
-    """The class of tool_choice (what it does to the rendered tools) and the named tool, if one is named."""
-    choice = body.value("tool_choice") if "tool_choice" in body else body.value("function_call")
-    if choice == "none":
-        return "none", None
-    if type(choice) is dict:
-        if choice.get("type") == "none":
-            return "none", None
-        function = choice.get("function", choice)
-        name = function.get("name") if type(function) is dict else None
-        if type(name) is str:
-            return f"named:{name}", name
-    return "auto", None
-
-
-def _tool_view(tool: Any) -> tuple[str, bytes]:
-    if type(tool) is not dict:
-        return "", _encode_any(tool) + TOOL
-    function = tool.get("function")
-    fields = function if type(function) is dict else tool
-    shown = [fields.get(key) for key in ("name", "description", "parameters", "strict")]
-    if shown[2] is None:
-        shown[2] = fields.get("input_schema")
-    return str(fields.get("name")), _encode_any(shown) + TOOL
+        return text_bytes(arguments)
 
 
 def _plain(prompt: Any, pointer: str) -> tuple[bytes, int | None]:
     """A text, token ids, or a batch of either: a batch is placed by its first prompt, sized by all."""
     if type(prompt) is str:
-        return _text(prompt), None
+        return text_bytes(prompt), None
     if type(prompt) is not list:
         raise wrong_type(pointer, "a string, an array of token ids, or an array of either", prompt)
     if all(type(item) is int for item in prompt):
@@ -270,21 +190,3 @@ def _token_bytes(ids: list[int], pointer: str) -> bytes:
         return b"".join([token.to_bytes(4, "little") for token in ids])
     except OverflowError:
         raise BodyError("invalid_type", f"{pointer}: a token id is negative or too large", pointer=pointer) from None
-
-
-def _text(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:  # lone surrogates: an engine may take them
-        return text.encode("utf-8", "surrogatepass")
-
-
-def _encode_any(value: Any) -> bytes:
-    try:
-        return _encode(value)
-    except (UnicodeEncodeError, OverflowError):
-        return json.dumps(value, separators=(",", ":")).encode()
-
-
-def _list(value: Any) -> list[Any]:
-    return value if type(value) is list else []

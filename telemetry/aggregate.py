@@ -32,14 +32,6 @@ _TOKEN_FIELDS: Final = (
     (catalog.STABLE_TOKENS, "stable_tokens"),
     (catalog.OUTPUT_TOKENS, "output_tokens"),
 )
-_OPERATIONS: Final = {
-    "/v1/chat/completions": "chat",
-    "/v1/responses": "chat",
-    "/v1/messages": "chat",
-    "/v1/completions": "text_completion",
-    "/generate": "text_completion",
-    "/v1/embeddings": "embeddings",
-}
 _NO_REASONS: Final[dict[UncachedReason, int]] = {}
 _Group = tuple[str | None, str | None, str | None]
 _STATUS_CLASSES: Final = {1: "1xx", 2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"}
@@ -69,6 +61,8 @@ class Aggregate:
         self._lock = Lock()
         self._tokens = Tokens(catalog.INPUT_TOKENS)
         self._uncached = Counter(catalog.UNCACHED_TOKENS)
+        self._workers = Tokens(catalog.WORKER_UNCACHED)
+        self._anomalies = Counter(catalog.USAGE_ANOMALIES)
         self._requests = Counter(catalog.REQUESTS)
         self._rate_limited = Counter(catalog.RATE_LIMITED)
         self._retries = Counter(catalog.RETRIES)
@@ -99,14 +93,15 @@ class Aggregate:
         """Every counter and histogram of the catalog as it is now, those without points too; for any thread."""
         plain = (
             *(self._requests, self._rate_limited, self._retries, self._rewrites, self._hoist_saved, self._decisions),
-            *(self._uncached, self._http_duration, self._duration, self._overhead, self._queue),
+            *(self._uncached, self._anomalies, self._http_duration, self._duration, self._overhead, self._queue),
         )
         with self._lock:
             tokens = (
                 Family(metric, tuple((key, getattr(sums, name)) for key, sums in self._tokens.items()))
                 for metric, name in _TOKEN_FIELDS
             )
-            return (*tokens, *(each.family() for each in plain), *self._models.families())
+            models = self._models.families()
+            return (*tokens, *(each.family() for each in plain), self._workers.uncached(), *models)
 
     def rows(self, by: Sequence[str] = DIMENSIONS) -> tuple[Row, ...]:
         """Token sums grouped by any of route, customer and prompt_version, in order of their labels.
@@ -122,8 +117,19 @@ class Aggregate:
                 groups.setdefault(_group(key, by), TokenSums()).add(sums)
         return tuple(Row(*group, sums) for group, sums in sorted(groups.items(), key=_by_labels))
 
+    def worker(self, name: str) -> TokenSums | None:
+        """A copy of the sums of what this worker answered since the gateway began; None when it answered nothing."""
+        with self._lock:
+            sums, copy = self._workers.get((name,)), TokenSums()
+            if sums is None:
+                return None
+            copy.add(sums)
+        return copy
+
     def _count_tokens(self, record: RequestRecord, key: Key) -> None:
         self._tokens[key].count(record)
+        if record.worker is not None:
+            self._workers[self.labels.workers[record.worker],].count(record)
         if reported(record) is not None:
             for reason, count in (record.uncached_by_reason or _NO_REASONS).items():
                 self._uncached[*key, reason].value += count
@@ -140,6 +146,8 @@ class Aggregate:
         if record.worker is not None:
             policy, reason = labels.policies[record.policy], labels.reasons[record.reason or ""]
             self._decisions[policy, reason, labels.workers[record.worker]].value += 1
+            if record.usage_anomaly is not None:
+                self._anomalies[labels.workers[record.worker], record.usage_anomaly].value += 1
         if record.retries:
             self._retries[route,].value += record.retries
         if record.changes:
@@ -154,7 +162,7 @@ class Aggregate:
         self._overhead[route,].observe(record.overhead_s)
         if record.queued_s:
             self._queue[route,].observe(record.queued_s)
-        operation = _OPERATIONS.get(record.path)
+        operation = catalog.OPERATIONS.get(record.path)
         if operation is not None:
             self._observe_model(record, (operation, labels.models[record.model], route), error)
 

@@ -123,7 +123,7 @@ class Board:
         self._compared[route, name] = requests, made
         return made
 
-    def hit_rate_changes(self) -> dict[tuple[str, str], float]:
+    def hit_rate_changes(self) -> dict[tuple[str, ...], float]:
         """By route and version: hit rate after less before, of those with enough data."""
         found = ((route, name, self.compare(route, name)) for route, name, _ in self.of(None))
         return {

@@ -28,11 +28,21 @@ _DECISION: Final = ("policy", "reason", "worker")
 _HTTP: Final = ("http.route", "http.response.status_code", "error.type")
 _MODEL: Final = ("gen_ai.operation.name", "gen_ai.request.model", "route")
 
+OPERATIONS: Final = {
+    "/v1/chat/completions": "chat",
+    "/v1/responses": "chat",
+    "/v1/messages": "chat",
+    "/v1/completions": "text_completion",
+    "/generate": "text_completion",
+    "/v1/embeddings": "embeddings",
+}
+"""Path -> `gen_ai.operation.name`; other paths ask no model for anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric. `buckets` are inclusive upper bounds in `unit`, for histograms only; `panel` names the
-    dashboard panel that shows it, None when it feeds none."""
+    """One metric. `buckets` are inclusive upper bounds in `unit`, for histograms only; `panel` titles the
+    dashboard panel that shows it (telemetry.panels: one that is there, or a new one), None when it feeds none."""
 
     name: str
     kind: Kind
@@ -65,18 +75,21 @@ HIT_RATE_CHANGE: Final = Metric("prefixgate.prompt.hit_rate_change", "gauge", "1
     "Cache hit rate")
 OUTPUT_TOKENS: Final = Metric("prefixgate.output_tokens", "counter", "{token}", _TRAFFIC, 2000,
     "Tokens generated, where the engine reported them.", "Tokens per second")
+USAGE_ANOMALIES: Final = Metric("prefixgate.usage.anomalies", "counter", "{request}", ("worker", "anomaly"), 1000,
+    "Requests whose engine reported token counts that cannot be, or that contradict each other.",
+    "Odd token reports")
 REQUESTS: Final = Metric("prefixgate.requests", "counter", "{request}", _OUTCOME, 2000,
     "Finished requests by how they ended.", "Requests by outcome")
 RATE_LIMITED: Final = Metric("prefixgate.rate_limited", "counter", "{request}", ("customer", "limit"), 2000,
     "Requests refused because their customer reached a limit: requests, tokens or concurrency.",
-    "Requests by outcome")
+    "Rate limits")
 RETRIES: Final = Metric("prefixgate.retries", "counter", "{retry}", ("route",), 100,
     "Attempts repeated on another worker before the first byte.", "Retries and rewrites")
 REWRITES: Final = Metric("prefixgate.rewrites", "counter", "{rewrite}", ("route",), 100,
     "Changes that canonicalization made to request bodies.", "Retries and rewrites")
 HOIST_SAVED: Final = Metric("prefixgate.hoist.saved_tokens", "counter", "{token}", ("route",), 100,
     "What moving volatile spans out of the system text saves, or would save where it is only reported (estimate).",
-    "Retries and rewrites")
+    "Saved by hoisting")
 ROUTE_DECISIONS: Final = Metric("prefixgate.route.decisions", "counter", "{decision}", _DECISION, 1000,
     "Requests sent to a worker, by routing policy and its reason.", "Route reasons")
 HTTP_DURATION: Final = Metric("http.server.request.duration", "histogram", "s", _HTTP, 100,
@@ -94,10 +107,15 @@ TOKEN_USAGE: Final = Metric("gen_ai.client.token.usage", "histogram", "{token}",
 OVERHEAD: Final = Metric("prefixgate.overhead.duration", "histogram", "s", ("route",), 100,
     "Time the gateway itself added to a request.", "Gateway overhead", _OVERHEAD_SECONDS)
 QUEUE_DURATION: Final = Metric("prefixgate.queue.duration", "histogram", "s", ("route",), 100,
-    "Time in the gateway's queue of the requests that waited and were served.", "Queue", _TTFT_SECONDS)
+    "Time in the gateway's queue of the requests that waited and were served.", "Time in the queue", _TTFT_SECONDS)
 QUEUED: Final = Metric("prefixgate.queue.requests", "gauge", "{request}", ("gen_ai.request.model",), 200,
     "Requests waiting in the gateway because no worker can take them. Those refused count as error.type "
     "`overloaded` in prefixgate.requests.", "Queue")
+CAPTURES: Final = Metric("prefixgate.captures", "counter", "{capture}", ("outcome",), 10,
+    "Requests to be captured, by what became of it: written, too_large, queue_full, failed (docs/captures.md).", None)
+SPANS: Final = Metric("prefixgate.spans", "counter", "{span}", ("outcome",), 10,
+    "Spans by what became of them: sent, dropped because too many waited, failed to be delivered (docs/tracing.md).",
+    None)
 WORKER_UP: Final = Metric("prefixgate.worker.up", "gauge", "1", ("worker",), 1000,
     "1 while the worker answers its health check, else 0.", "Workers")
 WORKER_BREAKER: Final = Metric("prefixgate.worker.breaker_open", "gauge", "1", ("worker",), 1000,
@@ -110,16 +128,20 @@ WORKER_KV_USAGE: Final = Metric("prefixgate.worker.kv_usage", "gauge", "1", ("wo
     "Share of the engine's KV cache in use, 0 to 1, as the engine reports.", "KV cache usage")
 WORKER_ACTIVE: Final = Metric("prefixgate.worker.active_requests", "gauge", "{request}", ("worker",), 1000,
     "Requests this gateway has open at the worker.", "Load by worker")
+WORKER_UNCACHED: Final = Metric("prefixgate.worker.uncached_tokens", "counter", "{token}", ("worker", "reason"), 2000,
+    "Prompt tokens that the worker computed, by why: as prefixgate.uncached_tokens, of the worker that answered.",
+    "Uncached tokens by worker")
 INDEX_BLOCKS: Final = Metric("prefixgate.prefix.tree_blocks", "gauge", "{block}", ("worker",), 1000,
     "Blocks the prefix index believes the worker holds.", "Prefix index")
 # fmt: on
 
 CATALOG: Final = (
     *(INPUT_TOKENS, CACHED_TOKENS, EXPECTED_CACHED_TOKENS, UNREPORTED_INPUT_TOKENS, STABLE_TOKENS),
-    *(UNCACHED_TOKENS, OUTPUT_TOKENS, HIT_RATE_CHANGE),
+    *(UNCACHED_TOKENS, OUTPUT_TOKENS, USAGE_ANOMALIES, HIT_RATE_CHANGE),
     *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
     *(HTTP_DURATION, REQUEST_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD, QUEUE_DURATION),
     *(QUEUED, WORKER_UP, WORKER_BREAKER, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
+    *(WORKER_UNCACHED, CAPTURES, SPANS),
 )
 
 _SUFFIXES: Final = {"s": "_seconds"}

@@ -108,6 +108,11 @@ class Tokens(Cells[TokenSums]):
     def _new(self) -> TokenSums:
         return TokenSums()
 
+    def uncached(self) -> Family:
+        """The uncached tokens now, by the labels of their cell and reason."""
+        counts = ((key, sums.uncached) for key, sums in self.items())
+        return Family(self.metric, tuple(((*key, reason), n) for key, by in counts for reason, n in by.items()))
+
 
 class Buckets:
     """One label tuple's histogram; a value on a bound belongs to that bound's bucket."""

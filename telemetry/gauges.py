@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from telemetry.catalog import (
-    HIT_RATE_CHANGE,
     INDEX_BLOCKS,
     QUEUED,
     WORKER_ACTIVE,
@@ -49,17 +48,14 @@ _READINGS: Final[tuple[tuple[Metric, Callable[[WorkerGauges], float | None]], ..
 )
 
 
-def families(
-    gauges: Sequence[WorkerGauges], queued: Mapping[str, int], changes: Mapping[tuple[str, str], float]
-) -> tuple[Family, ...]:
+def families(gauges: Sequence[WorkerGauges], queued: Mapping[str, int]) -> tuple[Family, ...]:
     """The gauges as points; a worker without a value has no point, workers past the metric's limit have none.
 
-    queued: requests waiting in the gateway, by base model. changes: of hit rates, by route and prompt version.
+    queued: requests waiting in the gateway, by base model.
     """
     workers = (Family(metric, tuple(_points(gauges[: metric.limit], reading))) for metric, reading in _READINGS)
     waiting = tuple(((model,), count) for model, count in queued.items())
-    changed = tuple(changes.items())[: HIT_RATE_CHANGE.limit]
-    return (Family(QUEUED, waiting[: QUEUED.limit]), Family(HIT_RATE_CHANGE, changed), *workers)
+    return (Family(QUEUED, waiting[: QUEUED.limit]), *workers)
 
 
 def _points(

@@ -1,10 +1,11 @@
 """What parts a version's prompts from those before them, and what each cause costs: exact sums, few examinations.
 
 Two bodies are compared only now and then (gateway.causes), since that takes milliseconds. But what parts prompts
-stands at a place: all prompts of one version that part within the same 64 bytes of their views do so for one cause, a
-clock, say. So a place is examined once, and from then on its requests are counted without another look, and those
-before that too. What nobody has looked at yet is counted as such: the tokens of a version's causes and of the
-unexplained add up to its `divergent` tokens, always.
+stands at a place: prompts of one version that part within the same 64 bytes of their views mostly do so for one
+cause, a clock, say. So what was found there last is what the next ones are put down to; the second, fourth, eighth...
+and then each 256th of them is examined again, since the first prompts of a version part from those of another. What
+nobody has looked at yet is counted as such: the tokens of a version's causes and of the unexplained add up to its
+`divergent` tokens, always.
 
 Bounded: so many places (the one not met for the longest time is forgotten, and what was pending there is unexplained
 for good), so many causes per version. For one thread. No text is kept: of values only how long they are.
@@ -23,6 +24,7 @@ PLACES: Final = 8192
 CAUSES: Final = 32
 """Of one version; what further ones cost stays unexplained."""
 
+_SELDOM: Final = 256
 _REGION: Final = 64
 _LONGEST: Final = 256
 """Characters kept of a pointer, which holds names of a client's making."""
@@ -67,10 +69,13 @@ class _Versions(Cells[_Losses]):
 
 @dataclass(slots=True)
 class _Place:
-    """Where prompts of one version part. loss: what it is put down to, None while nobody has looked."""
+    """Where prompts of one version part. loss: what it is put down to, None while nobody has looked. seen: requests;
+    due: the first that is to be examined next. requests, tokens: still to be put down to what that finds."""
 
     losses: _Losses
     loss: Loss | None = None
+    seen: int = 0
+    due: int = 1
     requests: int = 0
     tokens: int = 0
 
@@ -83,12 +88,13 @@ class Partings:
         self._places: OrderedDict[PlaceName, _Place] = OrderedDict()
 
     def record(
-        self, key: Key, version: str | None, tokens: int, request_id: str, parted: int | None
+        self, key: Key, version: str | None, tokens: int, request_id: str, parted: int | None, *, free: bool
     ) -> PlaceName | None:
-        """Counts one request with `divergent` tokens; the place to examine, None when that is known or gone.
+        """Counts one request with `divergent` tokens; its place, to be explained, when it is to be examined.
 
         key: route and version label; version: as it came, which keeps apart what is counted together under `other`.
-        parted: the byte of its view where it parts, None when its body is no longer there.
+        parted: the byte of its view where it parts, None when its body is no longer there. free: whether there is
+        time to examine it.
         """
         losses = self._versions[key]
         if parted is None:
@@ -101,18 +107,20 @@ class Partings:
             if len(self._places) > PLACES:
                 self._places.popitem(last=False)
         self._places.move_to_end(name)
-        if place.loss is not None:
+        place.seen += 1
+        due = place.seen >= place.due
+        if place.loss is not None and not due:
             place.loss.count(1, tokens, request_id)
             return None
         losses.unexplained.count(1, tokens, request_id)
         place.requests += 1
         place.tokens += tokens
-        return name
+        return name if due and free else None
 
     def explain(self, name: PlaceName, request_id: str, cause: Cause | None) -> None:
-        """A request was examined: all that was counted at its place is put down to its cause. None: none was seen."""
+        """A request was examined: what waits at its place is put down to its cause. None: none was seen."""
         place = self._places.get(name)
-        if place is None or place.loss is not None:
+        if place is None:
             return
         unexplained = place.losses.unexplained
         place.loss = unexplained if cause is None else _loss(place.losses, cause)
@@ -120,6 +128,8 @@ class Partings:
             unexplained.requests -= place.requests
             unexplained.tokens -= place.tokens
             place.loss.count(place.requests, place.tokens, request_id)
+        place.requests = place.tokens = 0
+        place.due = place.seen + min(place.seen, _SELDOM)
 
     def of(self, key: Key) -> Iterator[Loss]:
         """What a version lost, the dearest cause first; those that are unexplained last, if there are any."""

@@ -3,6 +3,7 @@
 Both exporters are fed from it, and processes can hand it to each other, since it is plain immutable data.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from telemetry.catalog import Metric
@@ -25,3 +26,13 @@ class Family:
 
     metric: Metric
     points: tuple[tuple[tuple[str, ...], Value], ...]
+
+
+def by_label(metric: Metric, counts: Mapping[str, Value]) -> Family:
+    """A metric with one label, from the values by that label."""
+    return by_labels(metric, {(label,): value for label, value in counts.items()})
+
+
+def by_labels(metric: Metric, values: Mapping[tuple[str, ...], Value]) -> Family:
+    """A metric from its values by label set; those past its limit have no point."""
+    return Family(metric, tuple(values.items())[: metric.limit])

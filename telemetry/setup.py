@@ -5,11 +5,11 @@ gauges instead, turned into the SDK's public data model (`MetricsData`), so that
 reader's collect callback is how a MeterProvider does the same thing; it is internal to the SDK, hence the tests
 that read both exporters' real output. Nothing global: no provider, no default registry.
 
-Temporality is always cumulative: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE is not honoured.
+Temporality is always cumulative: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE is not honoured. Spans need the
+SDK's resource only (telemetry.span_wire says why).
 """
 
 import logging
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
@@ -40,12 +40,15 @@ from prefix.errors import ConfigError
 from telemetry import gauges as worker_gauges
 from telemetry.aggregate import Aggregate
 from telemetry.gauges import WorkerGauges
+from telemetry.otlp import PACKAGES, Target
 from telemetry.points import Distribution, Family
+from telemetry.senders import make_sender
+from telemetry.span_queue import SpanQueue
+from telemetry.span_wire import Encoder, Span
+from telemetry.spans import Finished
 
 TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
-_OTLP_PACKAGE: Final = "opentelemetry-exporter-otlp-proto-http"
-_ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT")
 _CUMULATIVE: Final = AggregationTemporality.CUMULATIVE
 # Smallest and largest are not kept; the OTLP encoder leaves an absent one off the wire.
 _NOT_KEPT: Final = cast("float", None)
@@ -63,7 +66,7 @@ class Exporters:
         self, read: Callable[[], Sequence[Family]], *, version: str = "", otlp: MetricExporter | None = None
     ) -> None:
         self._read = read
-        self._resource = Resource.create({"service.name": "prefixgate", "service.version": version})
+        self._resource = _resource(version)
         self._scope = InstrumentationScope("prefixgate", version)
         self._started = time.time_ns()
         self._scraping = Lock()
@@ -105,39 +108,49 @@ def create_exporters(
     gauges: Callable[[], Sequence[WorkerGauges]],
     *,
     queued: Callable[[], Mapping[str, int]] = dict,
-    changes: Callable[[], Mapping[tuple[str, str], float]] = dict,
-    otlp_endpoint: str | None = None,
+    further: Callable[[], Sequence[Family]] = tuple,
+    otlp: Target | None = None,
     version: str = "",
 ) -> Exporters:
     """Exporters over an aggregate and the workers' gauges.
 
-    otlp_endpoint: base URL of a collector (http://host:4318); by default what the OTEL_EXPORTER_OTLP_* variables
-    say, and no push without them. queued: requests in the gateway's queue by model. changes: of hit rates by
-    route and prompt version. These and `gauges` must not iterate
-    over a container that another thread changes: the push thread calls them too. Raises ConfigError when an endpoint
-    is given but its exporter is not installed.
+    otlp: where metrics are pushed to, None: nowhere. queued: requests in the gateway's queue by model. further:
+    what else is counted, whole families. These and `gauges` must not iterate over a container that another thread
+    changes: the push thread calls them too. Raises ConfigError when a setting asks for an exporter that is not
+    installed.
     """
 
     def read() -> Sequence[Family]:
-        return (*aggregate.snapshot(), *worker_gauges.families(gauges(), queued(), changes()))
+        return (*aggregate.snapshot(), *worker_gauges.families(gauges(), queued()), *further())
 
-    return Exporters(read, version=version, otlp=_otlp_exporter(otlp_endpoint))
+    return Exporters(read, version=version, otlp=None if otlp is None else _otlp_exporter(otlp))
 
 
-def _otlp_exporter(endpoint: str | None) -> MetricExporter | None:
-    configured = next((name for name in _ENDPOINTS if os.environ.get(name)), None)
-    if endpoint is None and configured is None:
-        return None
-    found = entry_points(group="opentelemetry_metrics_exporter", name="otlp_proto_http")
+def create_span_queue(target: Target, make: Callable[[Finished], list[Span]], *, version: str = "") -> SpanQueue:
+    """What delivers spans there. make: the spans of one request, off the event loop. Raises ConfigError."""
+    resource = {str(name): str(value) for name, value in _resource(version).attributes.items()}
+    return SpanQueue(make, Encoder(resource, ("prefixgate", version)), make_sender(target))
+
+
+def _resource(version: str) -> Resource:
+    """What OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME say, and who we are."""
+    found = Resource.create()
+    ours = {"service.version": version}
+    if str(found.attributes["service.name"]).startswith("unknown_service"):
+        ours["service.name"] = "prefixgate"
+    return found.merge(Resource(ours))
+
+
+def _otlp_exporter(target: Target) -> MetricExporter | None:
+    found = entry_points(group="opentelemetry_metrics_exporter", name=f"otlp_proto_{target.protocol}")
     if not found:
-        missing = f"metrics are not pushed: pip install {_OTLP_PACKAGE}"
-        if endpoint is not None:
-            raise ConfigError(f"OTLP endpoint {endpoint!r}: {missing}")
-        _log.warning("%s is set but %s", configured, missing)
+        missing = f"metrics are not pushed: pip install {PACKAGES[target.protocol]}"
+        if target.configured:
+            raise ConfigError(f"{target.said_by} {target.url!r}: {missing}")
+        _log.warning("%s is set but %s", target.said_by, missing)
         return None
     exporter = next(iter(found)).load()
-    url = None if endpoint is None else endpoint.rstrip("/") + "/v1/metrics"
-    return cast("MetricExporter", exporter(endpoint=url))
+    return cast("MetricExporter", exporter(endpoint=target.url, timeout=target.timeout_s))
 
 
 def _metric(family: Family, started: int, now: int) -> Metric:

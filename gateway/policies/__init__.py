@@ -9,7 +9,7 @@ import importlib
 import pkgutil
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 import msgspec
 
@@ -35,6 +35,9 @@ more, but cost more. holder_excluded: only a worker that is no candidate held mo
 warm_up: a candidate held more, but this one is new or restarted and gets some known prompts. load, turn, lot, ring,
 session: the policy does not look at what workers hold.
 """
+
+CACHE_AWARE: Final[frozenset[Reason]] = frozenset(("affinity", "cheaper_elsewhere", "spread", "warm_up"))
+"""Reasons of choices made among several workers by what they hold."""
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):

@@ -78,11 +78,11 @@ class _Engine:
 
 
 class VirtualFleet:
-    """So many engines of one configuration behind a router. `rate`: how many times as fast the trace arrives."""
+    """Engines of these configurations behind a router. `rate`: how many times as fast the trace arrives."""
 
-    def __init__(self, engines: int, config: EngineConfig, router: Placing, *, rate: float = 1.0) -> None:
-        self._engines = [_Engine(number, config) for number in range(engines)]
-        self._numbers = {str(number): number for number in range(engines)}
+    def __init__(self, engines: Sequence[EngineConfig], router: Placing, *, rate: float = 1.0) -> None:
+        self._engines = [_Engine(number, config) for number, config in enumerate(engines)]
+        self._numbers = {str(number): number for number in range(len(engines))}
         self._router = router
         self._rate = rate
         self._events: list[tuple[float, int, _Engine | int]] = []
@@ -91,7 +91,7 @@ class VirtualFleet:
         self._outcomes: dict[int, Outcome] = {}
         self._flying: dict[EngineRequest, tuple[int, Route]] = {}
         self._followers: dict[int, list[int]] = {}
-        for worker in self._numbers:
+        for worker, config in zip(self._numbers, engines, strict=True):
             router.add_worker(worker, kv_capacity_tokens=config.pool_tokens)
 
     def play(self, requests: Sequence[SimulatedRequest], done: Callable[[int], None]) -> list[Outcome]:

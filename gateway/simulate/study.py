@@ -100,7 +100,7 @@ def play(
     done: Callable[[int], None],
 ) -> Row:
     """The same with any router that has no worker yet."""
-    fleet = VirtualFleet(setting.engines, setting.engine, router, rate=rate)
+    fleet = VirtualFleet([setting.engine] * setting.engines, router, rate=rate)
     with _no_garbage_collection():
         began = process_time()
         outcomes = fleet.play(requests, done)

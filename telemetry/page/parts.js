@@ -103,7 +103,8 @@ export function lesson(title, ...children) {
 
 /** What to do when nothing has come yet. */
 export function noTraffic() {
-  const curl = `curl ${location.origin}/v1/chat/completions -H 'content-type: application/json' \\\n  -d '{"model": "MODEL", "messages": [{"role": "user", "content": "Hello"}]}'`;
+  const body = '{"model": "MODEL", "messages": [{"role": "user", "content": "Hello"}]}';
+  const curl = `curl ${location.origin}/v1/chat/completions -H 'content-type: application/json' \\\n  -d '${body}'`;
   return lesson(
     "No traffic yet",
     h(

@@ -25,7 +25,8 @@ const WHY = {
   routed_away: (n, were) => `${n} ${were} in another worker's cache.`,
   isolated: (n, were) => `${n} ${were} cached as the same text under another salt, which this request may not use.`,
   divergent: (n) =>
-    `${n} can be found word for word in a recent prompt too, but behind something that differs, where no cache can reach them.`,
+    `${n} can be found word for word in a recent prompt too, but behind something that differs, ` +
+    "where no cache can reach them.",
   new: (n, were) => `${n} ${were} new: nobody had sent this text before, or it was still being computed.`,
   unknown: (n) => `Of ${n} nobody knows: the engine did not report how much was cached.`,
 };
@@ -38,7 +39,8 @@ export function verdictOf(row) {
   const share = percent(row.cached_tokens / row.input_tokens, 0);
   const rest = row.input_tokens - row.cached_tokens;
   const end = rest ? `${whole(rest)} had to be computed.` : "Nothing had to be computed.";
-  return `Of ${whole(row.input_tokens)} prompt tokens, ${whole(row.cached_tokens)} (${share}) came from the cache. ${end}`;
+  const cached = `${whole(row.cached_tokens)} (${share}) came from the cache`;
+  return `Of ${whole(row.input_tokens)} prompt tokens, ${cached}. ${end}`;
 }
 
 /** Who served it and why. */
@@ -52,7 +54,8 @@ export function routing(row) {
   const best =
     row.best_fleet_tokens == null ? "" : `, and ${whole(row.best_fleet_tokens)} on the worker that held most`;
   const first = row.ttft_s == null ? "" : ` The first token came after ${seconds(row.ttft_s)}.`;
-  return `It went to ${row.worker}${why ? `, because ${why}` : ""}.${hoped}${hoped && best}${hoped ? "." : ""}${first}`;
+  const believed = hoped && `${hoped}${best}.`;
+  return `It went to ${row.worker}${why ? `, because ${why}` : ""}.${believed}${first}`;
 }
 
 /** [reason, sentence], the most tokens first. */
@@ -68,7 +71,9 @@ export function explained(row) {
 /** Where it parts from its nearest recent prompt. */
 export function parting({ cause, shared_tokens: shared, recoverable_tokens: recoverable }) {
   const place = cause ? `What differs there: ${cause}.` : "The two bodies are no longer there to say what differs.";
-  return `Its first ${compact(shared)} tokens are those of its nearest recent prompt; there the two part. ${place} Had nothing differed, ${compact(recoverable)} tokens behind it could have been cached.`;
+  const where = `Its first ${compact(shared)} tokens are those of its nearest recent prompt; there the two part.`;
+  const lost = `Had nothing differed, ${compact(recoverable)} tokens behind it could have been cached.`;
+  return `${where} ${place} ${lost}`;
 }
 
 function count(tokens) {

@@ -1,7 +1,8 @@
 // A table of many rows: sort, filter, pages, arrow keys. Only one page of rows is in the document.
 //
 // A column: {key, title, value(row) to sort by, cell(row) -> text or node, numeric?, first? ("asc": as sorted first),
-// fixed?: its node is made once per row, so that what has the focus stays, room?: "wide" or "middle", the screens it needs}.
+// fixed?: its node is made once per row, so that what has the focus stays,
+// room?: "wide" or "middle", the screens it needs}.
 
 import { h, mark, say } from "./dom.js";
 import { whole } from "./format.js";

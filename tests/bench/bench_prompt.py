@@ -25,7 +25,8 @@ from prefix.body import BodyCache, parse_body
 from prefix.canonical import ToolCache
 from prefix.prompt_version import PromptVersions
 from prefix.split import canonical_tools
-from prefix.view import ToolViews, prompt_view
+from prefix.tool_view import ToolViews
+from prefix.view import prompt_view
 
 WORDS = "the quick brown fox jumps over a lazy dog and reads 17 pages of terms before lunch".split()
 CASES = ("known", "field", "order", "first")

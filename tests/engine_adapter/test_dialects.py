@@ -49,6 +49,18 @@ def test_real_streams_are_read_the_same_wherever_they_are_cut(name: str, keep_te
         assert not result.usage_partial
 
 
+@pytest.mark.parametrize("keep_text", [True, False])
+@pytest.mark.parametrize("name", RECORDED)
+def test_an_answer_names_itself_and_its_model(name: str, keep_text: bool) -> None:
+    """Wherever the dialect says it: at the start, at the end, or in every event."""
+    result, _ = run([RECORDED[name]], keep_text=keep_text, api=API[name])
+    told = RECORDED[name].decode()
+    assert result.id
+    assert f'"id":"{result.id}"' in told
+    assert result.model
+    assert f'"model":"{result.model}"' in told
+
+
 @pytest.mark.parametrize("name", ["messages", "responses"])
 def test_a_stream_cut_off_anywhere_is_truncated(name: str) -> None:
     """Case 49 in these dialects: before the event that ends it, an answer is half, and its counts are partial."""

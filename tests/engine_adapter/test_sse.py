@@ -150,6 +150,19 @@ def test_first_content_is_the_first_that_was_generated(payload: dict) -> None:
     assert tap.first_content
 
 
+@pytest.mark.parametrize("keep_text", [True, False])
+def test_an_answer_names_itself(keep_text: bool) -> None:
+    """Its id and its model, in each dialect's place; nothing where it does not say."""
+    for told in (chat(chunk({"content": "a"}), chunk(finish="stop"), usage_only()), sse(chunk({"content": "a"}))):
+        result, _ = run([told], keep_text=keep_text)
+        assert (result.id, result.model) == ("r1", "m")
+    native = sse({"text": "a", "meta_info": {"id": "g1", "finish_reason": {"type": "stop"}}})
+    result, _ = run([native, DONE], keep_text=keep_text, api="sglang")
+    assert (result.id, result.model) == ("g1", None)
+    result, _ = run([sse({"id": 7, "model": None}), DONE], keep_text=keep_text)
+    assert (result.id, result.model) == (None, None)
+
+
 def test_an_unknown_api_is_refused() -> None:
     """A tap that cannot read a stream says so at once."""
     with pytest.raises(EngineError, match=r"'smoke'; known: openai, .*responses, anthropic"):

@@ -16,6 +16,6 @@ def _fast_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Faults are tested on the event loop that serves in earnest."""
-    if "test_fault_matrix" in item.nodeid or "test_chaos" in item.nodeid:
+    if any(name in item.nodeid for name in ("test_fault_matrix", "test_named_rates", "test_chaos")):
         return {"uvloop": uvloop.new_event_loop}
     return {"asyncio": asyncio.new_event_loop}

@@ -18,6 +18,7 @@ from gateway.app import Gateway, create_app
 from gateway.config import Config
 from gateway.credentials import load_secrets
 from gateway.http_server import bounded
+from gateway.otlp_settings import find_otlp
 from gateway.serve import bind
 from gateway.workers import Worker
 from prefix.record import RequestRecord
@@ -143,7 +144,9 @@ async def running(
     urls = {"engines": tuple(engine.url for engine in engines), "poll_interval_s": 0.05}
     config = Config(**urls | settings)
     with mock.patch("gateway.app.Aggregate", Recording):
-        app = create_app(config, admin_token=admin_token, secrets=load_secrets(config, environ or {}))
+        secrets = load_secrets(config, environ or {})
+        otlp = find_otlp(config.otlp_endpoint, config.otlp_protocol, config.tracing, environ or {})
+        app = create_app(config, admin_token=admin_token, secrets=secrets, otlp=otlp)
     async with serving(app) as port, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
         gateway = Running(app, port, http)
         log, complaints = logging.getLogger("uvicorn.error"), _Complaints(gateway.errors)
@@ -163,7 +166,7 @@ async def serving(app: Gateway) -> AsyncIterator[int]:
     """The port of a uvicorn server with this application, set up as gateway.serve sets it up."""
     config = uvicorn.Config(
         app,
-        http=bounded(app.config.max_header_bytes, app.config.max_headers),
+        http=bounded(app.config.max_header_bytes, app.config.max_headers, lambda: app.config.body_timeout_s),
         ws="none",
         lifespan="on",
         interface="asgi3",

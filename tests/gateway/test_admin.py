@@ -1,14 +1,17 @@
 """gateway.admin: the admin surface is open to operators and to nobody else."""
 
+import asyncio
 from typing import Any
 
 import msgspec
 import pytest
 
+from engine_adapter.simulated import SimulatedEngine
+from engine_adapter.simulated_options import EngineOptions
 from gateway.app import Gateway, create_app
 from gateway.config import Config
 from tests.gateway.fake_engine import FakeEngine, whole
-from tests.gateway.running import running
+from tests.gateway.running import request_bytes, running
 
 READING = ["/workers", "/metrics", "/docs", "/openapi.json", "/api/cache"]
 JSON = {"content-type": "application/json"}
@@ -181,6 +184,19 @@ async def test_a_body_without_end() -> None:
     assert (code, msgspec.json.decode(answer)["error"]["code"]) == (413, "body_too_large")
 
 
+async def test_an_operator_who_leaves_in_the_middle() -> None:
+    """No worker, and nothing in the log (`running` looks): it is not an error of ours."""
+    async with running() as gateway:
+        _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+        writer.write(
+            request_bytes("/workers", b'{"url": "http://127.0.0.1:9"}', "content-type: application/json")[:-5]
+        )
+        await asyncio.sleep(0.05)
+        writer.transport.abort()
+        await asyncio.sleep(0.05)
+        assert gateway.workers == []
+
+
 async def test_an_engine_is_added_once() -> None:
     """Twice is a conflict, also in another spelling."""
     async with (
@@ -205,6 +221,33 @@ async def test_what_a_worker_is_told_about() -> None:
     assert (first["kv_capacity_tokens"], first["cache_report"], first["warning"]) == (100_000, True, None)
     assert (second["version"], second["kv_capacity_tokens"], second["cache_report"]) == ("0.5.23", None, False)
     assert "--enable-cache-report" in second["warning"]
+
+
+async def test_what_a_worker_delivered_and_why_it_computed_the_rest() -> None:
+    """In `/workers` and in the metric: sums of its engine's reports; null before, and where there is none."""
+    columns = ("input_tokens", "expected_cached_tokens", "cached_tokens", "uncached_by_reason")
+    engine = SimulatedEngine(EngineOptions(speed=1e6, model="m"))
+    silent = SimulatedEngine(EngineOptions(speed=1e6, model="silent", cache_report=False))
+    async with engine, silent, running(engine, silent) as gateway:
+        async with gateway.http.get("/workers") as response:
+            assert {row[name] for row in (await response.json())["workers"] for name in columns} == {None}
+        for model, text in (("m", "Go on. " * 400), ("m", "Go on. " * 400), ("silent", "Go on. ")):
+            asked = {"model": model, "max_tokens": 2, "messages": [{"role": "user", "content": text}]}
+            assert (await gateway.ask("/v1/chat/completions", asked))[0] == 200
+            await gateway.last_record()
+        async with gateway.http.get("/workers") as response:
+            rows = {row["models"][0]: row for row in (await response.json())["workers"]}
+        metrics = await gateway.metrics()
+        records = [record for record in gateway.records if record.model == "m"]
+    assert [rows["silent"][name] for name in columns] == [None] * 4
+    row = rows["m"]
+    assert row["input_tokens"] == sum(record.input_tokens or 0 for record in records)
+    assert row["cached_tokens"] == records[1].cached_tokens
+    assert row["expected_cached_tokens"] == sum(record.expected_cached_tokens or 0 for record in records)
+    assert sum(row["uncached_by_reason"].values()) == row["input_tokens"] - row["cached_tokens"]
+    for reason, count in row["uncached_by_reason"].items():
+        labels = f'{{reason="{reason}",worker="{row["id"]}"}}'
+        assert metrics[f"prefixgate_worker_uncached_tokens_total{labels}"] == count
 
 
 async def test_what_there_is_of_an_engine_that_is_not_there() -> None:

@@ -13,7 +13,7 @@ from gateway.config import CustomerConfig
 from gateway.identity import new_key
 from gateway.limits import Limits
 from tests.gateway.fake_engine import EVENTS_HEAD, FakeEngine, chunk, raw, whole, whole_bytes
-from tests.gateway.running import CHAT, Running, chat, error_of, running, sums, until
+from tests.gateway.running import CHAT, Running, chat, error_of, exchange, request_bytes, running, sums, until
 
 USED = whole(b'{"usage": {"prompt_tokens": 30, "completion_tokens": 20, "total_tokens": 50}}')
 
@@ -28,6 +28,30 @@ def customers(**limits: Limits) -> tuple[dict[str, dict[str, str]], dict[str, Cu
 def places_taken(app: Gateway) -> int:
     """Requests that count as open at the limits."""
     return sum(account.open for account in app.proxy._admission._limiter._accounts.values())
+
+
+async def test_who_may_not_go_on_is_told_before_the_body() -> None:
+    """A wrong key, or a limit that is reached: answered at the head, so that nobody fills the memory that way."""
+    key, configs = customers(acme=Limits(requests_per_s=0.01, burst=1), other=Limits(max_concurrent=1))
+    head = request_bytes(CHAT, b"", "content-type: application/json", "connection: close")
+    large = head.replace(b"content-length: 0", b"content-length: %d" % (50 << 20))
+    async with FakeEngine(USED) as engine, running(engine, customers=configs) as gateway:
+        assert (await gateway.ask(CHAT, chat(), **key["acme"]))[0] == 200
+        waiting = await asyncio.open_connection("127.0.0.1", gateway.port)
+        waiting[1].write(with_key(large, key["other"]))
+        await until(lambda: places_taken(gateway.app) == 1)
+        for headers, status in (({"authorization": "Bearer wrong"}, 401), (key["acme"], 429), (key["other"], 429)):
+            assert (await exchange(gateway.port, with_key(large, headers))).startswith(b"HTTP/1.1 %d " % status)
+        assert gateway.app.proxy._bodies.held == 0
+        waiting[1].transport.abort()
+        await until(lambda: places_taken(gateway.app) == 0)
+        assert len(engine.received) == 1
+        await asyncio.gather(waiting[1].wait_closed(), return_exceptions=True)
+
+
+def with_key(request: bytes, headers: dict[str, str]) -> bytes:
+    """A request with a key among its headers."""
+    return request.replace(b"\r\n", b"\r\nauthorization: " + headers["authorization"].encode() + b"\r\n", 1)
 
 
 async def test_limits_as_a_client_sees_them() -> None:

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.apis import Apis
-from gateway.config import CustomerConfig, load_config
+from gateway.config import CustomerConfig
+from gateway.config_file import load_config
 from gateway.identity import new_key
 from gateway.management import may_be_proxied
 from prefix.errors import ConfigError

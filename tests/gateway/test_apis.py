@@ -14,7 +14,7 @@ from gateway.apis import APIS, COUNT_TOKENS, EMBEDDINGS, MESSAGES, RESPONSES, Ap
 from gateway.config import CustomerConfig
 from gateway.identity import new_key
 from tests.gateway.fake_engine import EVENTS_HEAD, FakeEngine, chunk, raw, stream, whole
-from tests.gateway.running import CHAT, Running, chat, running
+from tests.gateway.running import CHAT, SOON_S, Running, chat, running
 from tests.gateway.test_relay import broken
 
 SYSTEM = "Answer in one word. " * 200
@@ -156,7 +156,7 @@ async def test_another_gateway_finds_the_worker_of_an_id(silent: bool) -> None:
         others = [mute] if silent else []
         for other in others:
             await other.start()
-        with mock.patch("gateway.candidates.LOOK_S", 0.2):
+        with mock.patch("gateway.candidates.LOOK_S", 0.5 if silent else SOON_S):
             async with running(*engines, *others, policy="round-robin") as second:
                 for _ in range(4):
                     assert (await second.ask(RESPONSES, response("and?", previous_response_id=name)))[0] == 200

@@ -29,15 +29,17 @@ def examined(causes: Causes) -> Callable[[], bool]:
 
 
 async def test_a_cause_is_found_in_a_thread_and_then_known() -> None:
-    """The second request at its place is counted without a look at its bodies."""
+    """The third request at its place is counted without a look at its bodies."""
     causes = Causes()
-    causes.finished(KEY, miss(1), 0.0)
-    await until(examined(causes))
-    causes.finished(KEY, Miss(miss(2).record, miss(1).parting), 1000.0)
+    for number in (1, 2):
+        causes.finished(KEY, miss(number), 1000.0 * number)
+        assert not examined(causes)()
+        await until(examined(causes))
+    causes.finished(KEY, miss(3), 9000.0)
     assert examined(causes)()
     (loss,) = causes.partings.of(KEY)
     assert str(loss.cause).startswith("clock in /messages/0/content at ")
-    assert (loss.tokens, loss.request_id) == (20, "r2")
+    assert (loss.tokens, loss.request_id) == (30, "r3")
 
 
 async def test_examinations_pause_and_nothing_is_queued() -> None:

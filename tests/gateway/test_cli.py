@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from gateway.cli import main
-from gateway.config import Config, load_config
+from gateway.config import Config
+from gateway.config_file import load_config
 from gateway.identity import KeyRing
 from gateway.version import __version__
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import Config, CustomerConfig, RouteConfig, check_engine_url, load_config
+from gateway.config import Config, CustomerConfig, RouteConfig, check_engine_url
+from gateway.config_file import load_config
 from gateway.limits import Limits
 from prefix.errors import ConfigError
 

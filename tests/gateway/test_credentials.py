@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.apis import RESPONSES
 from gateway.config import Config, CustomerConfig
 from gateway.credentials import ISOLATION_SECRET, load_secrets
 from gateway.identity import new_key
@@ -98,13 +99,14 @@ async def test_an_engine_gets_its_own_credential_and_never_the_clients(caplog: p
     assert KEY not in shown + caplog.text
 
 
-async def _headers_of_polls(engine: FakeEngine) -> list[str | None]:
-    """What the engine's status paths are shown from now on."""
+async def _headers_of_polls(engine: FakeEngine, path: str = "") -> list[str | None]:
+    """What the engine's pages, or one of them, are shown from now on."""
     asked: list[str | None] = []
     respond = engine.respond
 
     async def watched(request: Any) -> None:
-        asked.append(dict(request.headers).get("authorization"))
+        if not path or request.target == path.encode():
+            asked.append(dict(request.headers).get("authorization"))
         await respond(request)
 
     engine.respond = watched  # type: ignore[method-assign]
@@ -120,6 +122,19 @@ async def test_without_customers_and_credentials_the_clients_passes() -> None:
             await gateway.ask(CHAT, chat(), authorization="Bearer theirs")
         sent = [[v for name, v in request.headers if name == "authorization"] for request in engine.received]
     assert sent == [["Bearer theirs"], [f"Bearer {KEY}"]]
+
+
+async def test_who_looks_for_a_response_shows_what_its_request_would_show() -> None:
+    """An id from before a restart: each engine is asked with its own credential, or else with the client's."""
+    page = f"{RESPONSES}/resp_1"
+    async with FakeEngine(OK) as one, FakeEngine(OK) as two:
+        one.pages[page], two.pages[page] = (200, b"{}"), (404, b"{}")
+        async with running(one, two, engine_credentials={one.url: "env:K"}, environ={"K": KEY}) as gateway:
+            shown = {engine: await _headers_of_polls(engine, page) for engine in (one, two)}
+            asked = {"model": "m", "input": "Go on.", "previous_response_id": "resp_1"}
+            assert (await gateway.ask(RESPONSES, asked, authorization="Bearer theirs"))[0] == 200
+        assert shown == {one: [f"Bearer {KEY}"], two: ["Bearer theirs"]}
+        assert (len(one.received), len(two.received)) == (1, 0)
 
 
 async def test_a_reload_brings_new_credentials() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from engine_adapter.engine import State
 from gateway.dispatch import Place
-from gateway.prepare import Prepared
+from gateway.prepared import Prepared
 from tests.gateway.fake_engine import Connection, FakeEngine, whole_bytes
 from tests.gateway.running import CHAT, Running, chat, error_of, running, sums, until
 

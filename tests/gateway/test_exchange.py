@@ -8,8 +8,10 @@ import pytest
 
 from engine_adapter.simulated import SimulatedEngine
 from engine_adapter.simulated_options import EngineOptions
+from gateway.apis import MESSAGES, RESPONSES
 from gateway.config import CustomerConfig, RouteConfig
 from gateway.identity import new_key
+from tests.cases import case
 from tests.gateway.fake_engine import FakeEngine, stream, whole
 from tests.gateway.running import CHAT, COMPLETIONS, GENERATE, chat, native, running, sums
 
@@ -89,6 +91,42 @@ async def test_choices_of_one_native_stream_share_their_prompt(n: int, prompt: i
         record = await gateway.last_record()
         assert (record.input_tokens, record.cached_tokens) == (prompt, prompt * 8 // 10)
         assert record.output_tokens == 2 * len(events)
+
+
+USAGES: dict[int, tuple[str, dict[str, Any]]] = {
+    57: (CHAT, chat()),
+    58: (MESSAGES, chat(max_tokens=9)),
+    59: (MESSAGES, chat(max_tokens=9)),
+    60: (CHAT, chat()),
+    62: (RESPONSES, {"model": "m", "input": "Hi"}),
+    64: (CHAT, chat()),
+}
+
+
+@pytest.mark.parametrize("number", USAGES)
+async def test_every_dialect_counts_once_and_what_is_odd_is_counted(number: int) -> None:
+    """Cases 57 to 64: the inclusive total, never a sum with its own part; a report that contradicts itself shows."""
+    path, body = USAGES[number]
+    expected = case(number)["expected"]
+    told, anomaly = expected["otel"], expected["record"]["anomaly"]
+    answer = whole(msgspec.json.encode({"id": "r", "usage": case(number)["input"]["usage"]}))
+    async with FakeEngine(answer) as engine, running(engine) as gateway:
+        assert (await gateway.ask(path, body))[0] == 200
+        record = await gateway.last_record()
+        metrics = await gateway.metrics()
+    assert sums(metrics, "prefixgate_input_tokens_total") == told["gen_ai.usage.input_tokens"]
+    assert (
+        sums(metrics, "gen_ai_client_token_usage_sum", gen_ai_token_type="input") == told["gen_ai.usage.input_tokens"]
+    )
+    assert sums(metrics, "prefixgate_cached_tokens_total") == told["gen_ai.usage.cache_read.input_tokens"]
+    assert sums(metrics, "prefixgate_output_tokens_total") == told["gen_ai.usage.output_tokens"]
+    assert record.usage_anomaly == anomaly
+    odd = {key: value for key, value in metrics.items() if key.startswith("prefixgate_usage_anomalies_total")}
+    assert odd == ({} if anomaly is None else {_anomalies(record.worker, anomaly): 1})
+
+
+def _anomalies(worker: str | None, anomaly: str) -> str:
+    return f'prefixgate_usage_anomalies_total{{anomaly="{anomaly}",worker="{worker}"}}'
 
 
 async def test_counters_add_up_by_route_customer_and_version() -> None:

@@ -59,6 +59,18 @@ def drip(head: bytes, data: bytes) -> Answer:
     return answer
 
 
+def flood(head: bytes, data: bytes) -> Answer:
+    """Writes for ever, as fast as it is taken."""
+
+    async def answer(connection: Connection) -> None:
+        await connection.send(head)
+        while True:
+            await connection.send(data)
+            await asyncio.sleep(0)
+
+    return answer
+
+
 def both(answer: Answer, sees: Seen, **more: Any) -> Fault:
     """The same whether streamed or not."""
     return Fault(answer, answer, sees, sees, **more)
@@ -77,6 +89,15 @@ ENGINE: dict[str, Fault] = {
     ),
     "drips its headers": both(
         drip(b"", b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 99), Seen(504, "engine_timeout"), limits=HANGS
+    ),
+    "a header without an end": both(
+        flood(b"HTTP/1.1 200 OK\r\nx: ", b"a" * 65536), Seen(502, "engine_answer_invalid")
+    ),
+    "headers without an end": both(
+        flood(b"HTTP/1.1 200 OK\r\n", b"x: y\r\n" * 999), Seen(502, "engine_answer_invalid")
+    ),
+    "interim answers without an end": both(
+        flood(b"", b"HTTP/1.1 102 Processing\r\n\r\n" * 99), Seen(502, "engine_answer_invalid")
     ),
     "drips its body": Fault(
         drip(HEAD, b" "), drip(EVENTS_HEAD, EVENT), CUT, Seen(200, "total_timeout", clean=False), run=0, limits=DRIPS

@@ -2,8 +2,10 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
+from gateway.apis import MESSAGES
 from tests.cases import wire
 from tests.gateway.fake_engine import FakeEngine, whole
 from tests.gateway.running import CHAT, SOON_S, chat, exchange, request_bytes, running
@@ -78,18 +80,29 @@ async def test_a_slow_head_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
         writer.close()
 
 
-async def test_a_slow_body_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """408, and the request is over: it is on record, and nothing reached an engine."""
-    monkeypatch.setattr("gateway.http_server.BODY_TIMEOUT_S", 0.2)
-    async with FakeEngine(whole(b"{}")) as engine, running(engine) as gateway:
+@pytest.mark.parametrize(("path", "expected"), [("/workers", 408), ("/health", 405), ("/nowhere", 404)])
+async def test_a_slow_body_is_cut_off_everywhere(path: str, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After body_timeout_s as it is now: 408, or no more than the end when the answer has left already."""
+    monkeypatch.setattr("gateway.http_server.BEHIND_S", 0.0)
+    async with running(body_timeout_s=60.0) as gateway:
+        gateway.app.reconfigure(msgspec.structs.replace(gateway.app.config, body_timeout_s=0.2))
         reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
-        writer.write(request_bytes(CHAT, BODY)[:-5])
+        writer.write(request_bytes(path, BODY, "content-type: application/json")[:-5])
         async with asyncio.timeout(SOON_S):
             status, rest = head_of(await reader.read())
-        assert status == 408
-        assert b"body did not arrive" in rest
+        assert status == expected
+        assert status != 408 or b"body did not arrive within 0.2 s" in rest
         writer.close()
-        assert (await gateway.last_record()).outcome == "client_disconnect"
+
+
+async def test_where_the_proxy_watches_too_it_is_the_one_that_speaks() -> None:
+    """408 in the API's own words, and so it is on record; nothing reached an engine."""
+    async with FakeEngine(whole(b"{}")) as engine, running(engine, body_timeout_s=0.2) as gateway:
+        async with asyncio.timeout(SOON_S):
+            status, rest = head_of(await exchange(gateway.port, request_bytes(MESSAGES, BODY)[:-5]))
+        assert status == 408
+        assert b'{"type":"error","error":{"type":' in rest
+        assert (await gateway.last_record()).status == 408
         assert engine.received == []
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.errors import Refusal
 from gateway.held import Bodies, Held
-from gateway.incoming import ClientGone, Incoming, Receive, read_request, response_headers
+from gateway.incoming import ClientGone, Incoming, Receive, read_body, read_head, response_headers
 from tests.cases import case
 
 
@@ -27,7 +27,7 @@ async def read(headers: Iterable[tuple[bytes, bytes]], *messages: dict[str, Any]
     bodies = Bodies()
     bodies.most = 1 << 20
     with Held(bodies) as held:
-        return await read_request(scope, receiving(*messages), limit, held)
+        return await read_body(read_head(scope, limit), receiving(*messages), limit, held)
 
 
 def body(data: bytes, more: bool = False) -> dict[str, Any]:

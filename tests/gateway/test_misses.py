@@ -3,7 +3,7 @@
 import msgspec
 
 from gateway.misses import Misses, Parting, Sent
-from gateway.prepare import Prepared
+from gateway.prepared import Prepared
 from prefix.body import parse_body
 from prefix.record import RequestRecord
 from prefix.view import View

@@ -1,5 +1,6 @@
 """gateway.prompt_input: a request body out of a file (the errors: tests/gateway/test_prompt_cli.py)."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.prompt_input import named, read_body, read_bytes
-from prefix.errors import BodyError
+from prefix.errors import BodyError, ConfigError
 
 PROMPT: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi \ud83e"}], "n": 1}
 
@@ -56,3 +57,30 @@ def test_an_error_says_where() -> None:
     assert (str(error), error.code, error.pointer, error.offset) == ("f: too deep, at byte 7", "too_deep", "/x", 7)
     assert str(named(BodyError("x", "no offset"), "-")) == "standard input: no offset"
     assert str(named(BodyError("x", "bad at byte 3", offset=3), "f")) == "f: bad at byte 3"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_line_of_a_log(tmp_path: Path, packed: bool) -> None:
+    """The one that the linter names, by its number."""
+    log = tmp_path / ("log.jsonl.gz" if packed else "log.jsonl")
+    raw = b"".join(json.dumps({"request": {"prompt": str(number)}}).encode() + b"\n" for number in range(1, 10))
+    log.write_bytes(gzip.compress(raw) if packed else raw)
+    assert read_body(f"{log}:7") == {"prompt": "7"}
+    with pytest.raises(ConfigError, match="nothing in line 10"):
+        read_body(f"{log}:10")
+    with pytest.raises(ConfigError, match="No such file"):
+        read_body(f"{log}.no:1")
+
+
+def test_a_log_that_is_damaged(tmp_path: Path) -> None:
+    """One line that names it."""
+    for name, raw in (("a.gz", b"no gzip"), ("b.gz", gzip.compress(b"{}" * 9999)[:40])):
+        (tmp_path / name).write_bytes(raw)
+        with pytest.raises(ConfigError, match=name):
+            read_bytes(f"{tmp_path / name}:2")
+
+
+def test_a_file_whose_name_ends_like_a_line(tmp_path: Path) -> None:
+    """Is a file."""
+    (tmp_path / "a:1").write_text('{"prompt": "x"}')
+    assert read_body(str(tmp_path / "a:1")) == {"prompt": "x"}

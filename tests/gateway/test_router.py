@@ -14,7 +14,8 @@ from prefix.blocks import block_hashes
 from prefix.body import parse_body
 from prefix.canonical import canonicalize
 from prefix.errors import RoutingError
-from prefix.view import ToolViews, prompt_view
+from prefix.tool_view import ToolViews
+from prefix.view import prompt_view
 from tests.cases import case, wire
 
 BLOCK = 100

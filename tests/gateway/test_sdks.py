@@ -1,12 +1,7 @@
 """The official SDKs against an engine and against the gateway in front of one: the same program sees the same."""
 
-import asyncio
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -22,7 +17,8 @@ from tests.gateway.fake_engine import EVENTS_HEAD, FakeEngine, chunk, raw, strea
 from tests.gateway.running import running
 from tests.sdks import anthropic_script, openai_script
 from tests.sdks.openai_script import FLAT_TOOL, MESSAGES, TOOL, City, collect
-from tests.sdks.transcript import Transcript, blanked
+from tests.sdks.processes import curl, litellm_and_langchain
+from tests.sdks.transcript import Transcript
 
 OPTIONS = EngineOptions(model="m", speed=500.0, response_store=True, embedding=True)
 Program = Callable[[str, str], Awaitable[Transcript]]
@@ -266,40 +262,15 @@ async def test_sdks_raise_their_own_errors_for_ours() -> None:
 # ---------------------------------------------------------------------- clients in processes of their own
 
 
-async def run(*command: str, **environment: str) -> str:
-    """Standard output of a command that succeeded."""
-    env = {**os.environ, **environment}
-    done = await asyncio.to_thread(subprocess.run, command, env=env, capture_output=True, timeout=100, check=False)
-    assert done.returncode == 0, done.stderr.decode()[-2000:]
-    return done.stdout.decode()
-
-
 async def test_curl_sees_the_same() -> None:
     """Status, content type and body: a chat, a stream, an error, an upload with Expect: 100-continue."""
-    chat = json.dumps({"model": "m", "max_tokens": 4, "messages": MESSAGES})
-    bodies = {"whole": chat, "stream": chat[:-1] + ',"stream":true}', "wrong": chat.replace('"user"', '"x"')}
-    seen: dict[str, list[str]] = {}
     async with SimulatedEngine(OPTIONS) as alone, SimulatedEngine(OPTIONS) as engine, running(engine) as gateway:
-        for url in (alone.url, gateway.url):
-            for name, body in bodies.items():
-                told = await run(
-                    *("curl", "-sS", "-N", "-d", body, "-H", "content-type: application/json"),
-                    *("-H", "expect: 100-continue", "-w", "\n%{http_code} %{content_type}"),
-                    f"{url}/v1/chat/completions",
-                )
-                seen.setdefault(name, []).append(blanked(told))
-    for name, (direct, through) in seen.items():
-        assert direct == through, name
+        assert await curl(alone.url, "m") == await curl(gateway.url, "m")
 
 
 @pytest.mark.slow
 async def test_litellm_and_langchain_see_the_same() -> None:
     """Clients on top of the SDKs: chat, streams, tools, Anthropic's API by litellm, ChatOpenAI's messages."""
     async with SimulatedEngine(OPTIONS) as alone, SimulatedEngine(OPTIONS) as engine, running(engine) as gateway:
-        urls = (alone.url, gateway.url)
-        script = Path(__file__).parents[1] / "sdks" / "other_clients.py"
-        told = await run(sys.executable, str(script), "m", *urls, LITELLM_LOCAL_MODEL_COST_MAP="True")
-    direct, through = json.loads(told)
-    assert len(direct) > 7
-    assert not [name for name, seen in direct if "raised" in seen and not name.startswith("wrong")]
+        direct, through = await litellm_and_langchain("m", alone.url, gateway.url)
     assert direct == through

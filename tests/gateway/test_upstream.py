@@ -10,7 +10,8 @@ import pytest
 
 from gateway.config import Config
 from gateway.http1 import EngineFault, FaultKind
-from gateway.upstream import Response, Upstream, idle_s
+from gateway.pool import Response
+from gateway.upstream import Upstream, idle_s
 from tests.cases import case
 from tests.gateway.fake_engine import END, EVENTS_HEAD, Answer, FakeEngine, chunk, raw, whole, whole_bytes
 from tests.gateway.running import until

@@ -13,7 +13,7 @@ import pytest
 from engine_adapter.engine_request import EngineConfig
 from engine_adapter.simulated import SimulatedEngine
 from engine_adapter.simulated_options import EngineOptions
-from examples.real_sglang_cpu.engine_process import EngineProcess
+from examples.real_sglang_cpu.engine_process import EngineProcess, Options
 from gateway.demo.load import Outcome, replay
 from gateway.demo.tally import client_tokens, gateway_tokens, mismatches, percentile, total
 from gateway.demo.workload import Workload
@@ -21,6 +21,7 @@ from tests.gateway.running import AnEngine, running
 from tests.integration.engines import TINY, Engines
 from tests.integration.workload import ROUTES, Model, shared_cache_hit_rate, trace_slice
 from tests.sdks import anthropic_script, openai_script
+from tests.sdks.processes import curl, litellm_and_langchain
 from tests.sdks.transcript import Transcript, merged
 
 pytestmark = pytest.mark.engines
@@ -142,27 +143,87 @@ async def test_the_same_sdk_code_gets_the_same_answers(engines: Engines) -> None
 
 
 Program = Callable[[str, str], Awaitable[Transcript]]
+STORING = replace(TINY, extra=("--enable-response-store",))
+
+PROGRAMS: dict[str, tuple[Program, Options]] = {
+    "chat and completions": (openai_script.generations, TINY),
+    "embeddings": (openai_script.embeddings, TINY),
+    "messages": (anthropic_script.messages, TINY),
+    "responses": (openai_script.responses, STORING),
+    "responses, not stored": (openai_script.responses, TINY),
+}
 
 
-@pytest.mark.parametrize(
-    "program",
-    [openai_script.generations, openai_script.embeddings, anthropic_script.messages],
-    ids=["chat and completions", "embeddings", "messages"],
-)
-async def test_every_program_sees_the_same(
-    engines: Engines, program: Callable[[str, str], Awaitable[Transcript]]
-) -> None:
-    """All that the SDK scripts do, errors included: what SGLang answers reaches the program as SGLang said it.
-
-    Responses are not among them: the engines here are installed without openai-harmony, and SGLang then answers 500.
-    """
-    alone, behind = engines.take(2)
+@pytest.mark.parametrize("name", PROGRAMS)
+async def test_every_program_sees_the_same(engines: Engines, name: str) -> None:
+    """All that the SDK scripts do, errors included: what SGLang answers reaches the program as SGLang said it."""
+    program, options = PROGRAMS[name]
+    alone, behind = engines.take(2, options)
     direct = await program(alone.url, "tiny")
     async with running(behind) as gateway:
         through = await program(gateway.url, "tiny")
     assert [name for name, _ in through.steps] == [name for name, _ in direct.steps]
     for one, other in zip(merged(through.steps), merged(direct.steps), strict=True):
         assert one == other
+    assert "InternalServerError" not in direct.raises().values()  # answers, and refusals that were meant
+
+
+async def test_programs_of_other_makes_see_the_same(engines: Engines) -> None:
+    """curl, litellm (OpenAI's APIs and Anthropic's) and LangChain: what they get from SGLang, they get through us."""
+    alone, behind = engines.take(2, STORING)
+    async with running(behind) as gateway:
+        direct, through = await litellm_and_langchain("tiny", alone.url, gateway.url)
+        told, passed = await curl(alone.url, "tiny"), await curl(gateway.url, "tiny")
+    assert merged(through) == merged(direct)
+    assert {name: passed[name] for name in ("whole", "wrong")} == {name: told[name] for name in ("whole", "wrong")}
+    assert passed["stream"].splitlines()[-1] == told["stream"].splitlines()[-1]
+
+
+async def conversation(url: str, *, stream: bool) -> list[tuple[str, str]]:
+    """Four turns, each naming the one before it: ids and texts."""
+    turns: list[tuple[str, str]] = []
+    async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
+        for said in ("Tell a story.", "Go on.", "And then?", "The end?"):
+            asked: dict[str, Any] = {"model": "tiny", "input": said, "max_output_tokens": 8, "temperature": 0}
+            asked["previous_response_id"] = turns[-1][0] if turns else None
+            answer = await client.responses.create(stream=stream, **asked)
+            if stream:
+                answer = [event async for event in answer][-1].response
+            turns.append((answer.id, answer.output_text))
+    return turns
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_conversation_stays_with_the_engine_that_keeps_it(engines: Engines, stream: bool) -> None:
+    """Every turn, and whatever names it, reaches the one of two engines that knows it; also through a new gateway.
+
+    What the gateway counted of them is what the engines did.
+    """
+    pair = engines.take(2, STORING)
+    direct = await conversation(pair[0].url, stream=stream)
+    keepers, before = set(), [engine_counters(engine) for engine in pair]
+    async with running(*pair, policy="round-robin") as gateway:
+        for _ in range(4):
+            turns = await conversation(gateway.url, stream=stream)
+            assert [text for _, text in turns] == [text for _, text in direct]
+            await gateway.last_record()
+            workers = {record.worker for record in gateway.records[-len(turns) :]}
+            assert len(workers) == 1
+            keepers |= workers
+        told = [(record.input_tokens or 0, record.cached_tokens or 0) for record in gateway.records]
+    assert len(keepers) == 2
+    delta = [sum(a[i] - b[i] for a, b in zip(map(engine_counters, pair), before, strict=True)) for i in (0, 1)]
+    assert [sum(counts) for counts in zip(*told, strict=True)] == delta
+    assert delta[1] > 0
+    path = f"/v1/responses/{turns[-1][0]}"
+    assert sorted(engine.request(path)[0] for engine in pair) == [200, 404]
+    async with running(*pair, policy="round-robin") as gateway:
+        for _ in range(3):
+            async with gateway.http.get(path) as response:
+                assert (response.status, (await response.json())["id"]) == (200, turns[-1][0])
+            following = {"model": "tiny", "input": "x", "max_output_tokens": 2, "previous_response_id": turns[-1][0]}
+            assert (await gateway.ask("/v1/responses", following))[0] == 200
+        assert {record.worker for record in gateway.records} == workers
 
 
 async def test_permutations_of_one_tool_set_get_one_answer(engines: Engines) -> None:

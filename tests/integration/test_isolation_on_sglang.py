@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
+from gateway.apis import RESPONSES
 from gateway.config import CustomerConfig
 from gateway.credentials import ISOLATION_SECRET
 from gateway.identity import new_key
 from prefix.trace import block_text
-from tests.gateway.running import CHAT, Running, running
+from tests.gateway.running import CHAT, COMPLETIONS, GENERATE, Running, running
 from tests.integration.engines import TINY, Engines
 
 pytestmark = pytest.mark.engines
@@ -127,3 +128,36 @@ async def test_nobody_can_tell_what_another_customer_asked(engines: Engines) -> 
     assert 0.4 <= auc(found[True]) <= 0.6
     assert len({t.cached for t in found[True]}) == 1
     assert {t.cached for t in found[False] if t.sent}.isdisjoint({t.cached for t in found[False] if not t.sent})
+
+
+def bodies(text: str) -> dict[str, dict[str, Any]]:
+    """The same prompt on every path that takes a salt."""
+    common: dict[str, Any] = {"model": "tiny", "max_tokens": 1}
+    return {
+        CHAT: {**common, "messages": [{"role": "user", "content": text}]},
+        COMPLETIONS: {**common, "prompt": text},
+        RESPONSES: {"model": "tiny", "max_output_tokens": 3, "input": text},  # SGLang keeps two of them to itself
+        GENERATE: {"text": text, "sampling_params": {"max_new_tokens": 1}},
+    }
+
+
+@pytest.mark.parametrize("path", [CHAT, COMPLETIONS, RESPONSES, GENERATE])
+async def test_every_path_that_takes_a_salt_keeps_customers_apart(engines: Engines, path: str) -> None:
+    """What A sent is cached for A and not for B, whatever salt B chooses itself."""
+    (engine,) = engines.take(1)
+    pairs = [new_key(), new_key()]
+    customers = {
+        name: CustomerConfig(keys=(pair[1],), allow_fields=("cache_salt",))
+        for name, pair in zip(("a", "b"), pairs, strict=True)
+    }
+    body = bodies(block_text(f"apart {path}", PROMPT_BYTES))[path]
+    async with running(engine, customers=customers, isolate_cache=True, environ=SECRET) as gateway:
+        cached = []
+        for (key, _), more in ((pairs[0], {}), (pairs[0], {}), (pairs[1], {}), (pairs[1], {"cache_salt": "a"})):
+            status, answer = await gateway.ask(path, body | more, authorization=f"Bearer {key}")
+            assert status == 200, answer
+            record = await gateway.last_record()
+            cached.append(record.cached_tokens)
+    assert record.input_tokens is not None
+    repeat = (record.input_tokens - 1) // TINY.page_size * TINY.page_size
+    assert cached == [0, repeat, 0, 0]

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from gateway.cli import cli
-from gateway.config import load_config
+from gateway.config_file import load_config
 from lint.examples import HANDBOOK, asked
 from lint.registry import rules
 from lint.report import TEXT_FORMATS

@@ -49,6 +49,9 @@ def test_it_finds_what_the_definition_says(done: list[tuple[list[int], int]], as
         assert found.nearest is not None
         covered = covered_bytes(found.steps, len(path), len(text_of(asked)))
         assert found.nearest.text[:covered] == text_of(asked)[:covered]
+    mine = covered_bytes(shared[holder], len(path), len(text_of(asked)))
+    assert (found.own is not None) == (shared[holder] > 0)
+    assert found.own is None or found.own.text[:mine] == text_of(asked)[:mine]
 
 
 @given(st.lists(st.tuples(prompts, holders), max_size=30), st.integers(4, 20), st.integers(0, 6000))
@@ -59,6 +62,7 @@ def test_it_stays_within_its_bounds(done: list[tuple[list[int], int]], capacity:
         text = text_of(words)
         history.add(steps(text), finished(text, who))
         assert len(history) <= capacity
+        assert history._entries == sum(map(len, history._latest.values())) <= capacity
         assert history.text_bytes <= room
         found = history.find(steps(text), who)
         if capacity >= 16:
@@ -85,7 +89,7 @@ def test_a_repeat_is_kept_once() -> None:
     assert (first.holder, history.text_bytes, len(history)) == (2, len(text), 3)
 
 
-def test_a_bit_can_be_given_to_somebody_else() -> None:
+def test_a_number_can_be_given_to_somebody_else() -> None:
     """What the one before held is not the next one's."""
     history: History[bytes] = History()
     text = text_of([1])

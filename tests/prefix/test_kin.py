@@ -3,7 +3,8 @@
 from prefix.body import parse_body
 from prefix.history import Finished
 from prefix.kin import Kin
-from prefix.view import ToolViews, prompt_view
+from prefix.tool_view import ToolViews
+from prefix.view import prompt_view
 from tests.cases import wire
 
 VERSION = (7, "v1")

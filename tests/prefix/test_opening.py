@@ -13,7 +13,8 @@ from prefix.errors import BodyError
 from prefix.opening import LONG, opening_span, read_opening
 from prefix.prompt_version import PromptVersions
 from prefix.scan import Span
-from prefix.view import ToolViews, prompt_view
+from prefix.tool_view import ToolViews
+from prefix.view import prompt_view
 
 PADDING = "rules " * (LONG // 6)
 TEXT = st.text('ab}{],:"\\é\n ', max_size=30)

@@ -11,7 +11,8 @@ from prefix.blocks import block_hashes
 from prefix.body import parse_body
 from prefix.canonical import TOOL_KEYS, ToolCache, canonical_members
 from prefix.errors import BodyError
-from prefix.view import ToolViews, View, prompt_view
+from prefix.tool_view import ToolViews
+from prefix.view import View, prompt_view
 from tests.cases import case, wire
 
 TEXTS = st.text(max_size=40)

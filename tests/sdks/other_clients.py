@@ -50,7 +50,7 @@ async def program(url: str, model: str) -> Transcript:
         )
     wrong = {**asked, "max_tokens": 10**7}
     await seen.step("wrong litellm", lambda: litellm.acompletion(**openai, **wrong))
-    respond: dict[str, Any] = {"input": "Tell a story.", "max_output_tokens": 8}
+    respond: dict[str, Any] = {"input": "Tell a story.", "max_output_tokens": 8, "temperature": 0}
     await seen.step("litellm responses", lambda: _whole(litellm.aresponses(**openai, **respond)))
     chain: Any = ChatOpenAI(
         model=model, base_url=f"{url}/v1", api_key="none", temperature=0, max_tokens=8, max_retries=0

@@ -1,7 +1,8 @@
 """A simulated engine that fails where a request asks it to, so that the client knows which errors are intended.
 
 `x-soak-fault` is passed on by the gateway like any header it does not know. `status=N`: answer so; `die=N`: cut the
-connection after N stream events (0: before the first byte). Everything else is the simulated engine as it is.
+connection after N stream events (0: before the first byte); `hang`: never answer. Everything else is the simulated
+engine as it is.
 """
 
 import logging
@@ -24,8 +25,13 @@ class _OnDemand(Generation):
         kind, _, value = http.headers.get(FAULT, "").partition("=")
         if not kind:
             return await super().respond(http, api, body)
-        faults = Faults(status=int(value)) if kind == "status" else Faults(die_after_events=int(value))
-        return await Generation.respond(replace(self, faults=faults), http, api, body)
+        return await Generation.respond(replace(self, faults=_faults(kind, value)), http, api, body)
+
+
+def _faults(kind: str, value: str) -> Faults:
+    if kind == "hang":
+        return Faults(hang=True)
+    return Faults(status=int(value)) if kind == "status" else Faults(die_after_events=int(value))
 
 
 class FailingEngine(SimulatedEngine):

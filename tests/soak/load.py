@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from gateway.config import Config
 from gateway.http1 import EngineFault
-from gateway.upstream import Response, Upstream
+from gateway.pool import Response
+from gateway.upstream import Upstream
 from tests.soak.faults import FAULT
 from tests.soak.traffic import CHAT, Asked
 

@@ -100,6 +100,22 @@ def test_counters_are_exact(make_record: Make, drawn: list[dict[str, object]]) -
     assert points(aggregate, catalog.UNCACHED_TOKENS) == reasons
 
 
+@given(st.lists(st.tuples(facts, st.sampled_from(["w1", "w2", None]))))
+def test_what_each_worker_delivered_is_exact(
+    make_record: Make, drawn: list[tuple[dict[str, object], str | None]]
+) -> None:
+    """Per worker, the same sums as over its records alone; one that answered nothing has none."""
+    records = [make_record(**each, worker=worker) for each, worker in drawn]
+    aggregate = recorded(records)
+    counted = points(aggregate, catalog.WORKER_UNCACHED)
+    for worker in ("w1", "w2"):
+        own = [record for record in records if record.worker == worker]
+        sums = aggregate.worker(worker)
+        assert sums == (only(recorded(own)) if own else None)
+        reasons = sums.uncached if sums is not None else {}
+        assert {reason: count for (name, reason), count in counted.items() if name == worker} == reasons
+
+
 def test_unknown_cached_count_is_outside_the_ratio(make_record: Make) -> None:
     """A prompt whose cached count nobody reported counts as unreported only."""
     aggregate = recorded([make_record(), make_record(cached_tokens=None)])
@@ -289,7 +305,9 @@ def test_snapshot_covers_the_catalog() -> None:
     """Before the first request every counter and histogram of the catalog is there, without points."""
     snapshot = recorded([]).snapshot()
     assert [family.points for family in snapshot] == [()] * len(snapshot)
-    assert {family.metric for family in snapshot} == {each for each in catalog.CATALOG if each.kind != "gauge"}
+    counted = {each for each in catalog.CATALOG if each.kind != "gauge"}
+    elsewhere = {catalog.CAPTURES, catalog.SPANS}  # which no record tells
+    assert {family.metric for family in snapshot} == counted - elsewhere
 
 
 def test_snapshot_is_a_copy(make_record: Make) -> None:
@@ -304,7 +322,7 @@ def test_snapshot_is_a_copy(make_record: Make) -> None:
 def test_label_values_match_the_labels_of_their_metric(make_record: Make) -> None:
     """Every point has exactly one value per label."""
     some = {"retries": 1, "changes": 1, "hoist_saved_tokens": 7, "limit": "tokens", "queued_s": 0.5}
-    record = make_record(**some, uncached_by_reason={"new": 360})
+    record = make_record(**some, uncached_by_reason={"new": 360}, usage_anomaly="negative_count")
     for family in recorded([record]).snapshot():
         assert all(len(key) == len(family.metric.labels) for key, _ in family.points), family.metric.name
         assert family.points, family.metric.name

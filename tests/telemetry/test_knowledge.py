@@ -23,11 +23,13 @@ class Fleet:
     def __init__(self, **bounds: int) -> None:
         self.knowledge: Knowledge[bytes] = Knowledge(**bounds)
 
-    def dispatch(self, text: bytes, worker: str = "a", *, salt: int = 0, held: int = 0, fleet: int = 0) -> Any:
+    def dispatch(
+        self, text: bytes, worker: str = "a", *, salt: int = 0, held: int = 0, fleet: int = 0, **more: Any
+    ) -> Any:
         """What is known of a prompt; blocks believed to be held by its worker and by any."""
         view = View(1 + salt, text, 0, None, 1 if salt else None)
         blocks = block_hashes(text, view.seed)
-        return self.knowledge.at_dispatch(view, blocks, "v", worker, held_blocks=held, fleet_blocks=fleet)
+        return self.knowledge.at_dispatch(view, blocks, "v", worker, held_blocks=held, fleet_blocks=fleet, **more)
 
     def end(self, sight: Any, cached: int | None, *, page: int = 1, computed: bool = True) -> Explained[bytes]:
         """It ends, with this report."""
@@ -62,6 +64,23 @@ def test_what_another_worker_holds_is_routed_away() -> None:
     fleet = Fleet()
     fleet.serve(PROMPT, "b")
     assert fleet.serve(PROMPT, "a") == {"page": 1, "evicted": 999}
+
+
+def test_what_another_lost_is_routed_away_when_nobody_looked_who_held_it() -> None:
+    """By turns the prompt would have come here as well, had the other forgotten nothing."""
+    fleet = Fleet()
+    fleet.serve(PROMPT, "b")
+    sight = fleet.dispatch(PROMPT, "a", follows=False)
+    assert fleet.end(sight, 0).uncached == {"page": 1, "routed_away": 999}
+
+
+def test_its_own_worker_is_known_to_the_byte_where_others_went_further() -> None:
+    """Beyond the block where its own prompts part from this one, not up to where the blocks end."""
+    fleet = Fleet()
+    shared = PROMPT[:2000]
+    fleet.serve(shared + words(900, 2), "a")
+    fleet.serve(PROMPT, "b")
+    assert fleet.serve(PROMPT, "a", fleet=7) == {"page": 1, "evicted": 500, "routed_away": 499}
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 5), (5, 0), (5, 6)])

@@ -18,10 +18,15 @@ from prefix.errors import ConfigError
 from prefix.record import RequestRecord
 from telemetry import setup
 from telemetry.aggregate import Aggregate
-from telemetry.catalog import CATALOG, prometheus_name
+from telemetry.catalog import CAPTURES, CATALOG, HIT_RATE_CHANGE, SPANS, prometheus_name
 from telemetry.gauges import WorkerGauges
 from telemetry.labels import Labels
-from telemetry.setup import Exporters, create_exporters
+from telemetry.otlp import Protocol, find_target
+from telemetry.points import Family, by_label, by_labels
+from telemetry.setup import Exporters, create_exporters, create_span_queue
+from telemetry.spans import NOTHING_SAID, Finished, spans
+from telemetry.tracing import Tracer
+from tests.telemetry.collector import attributes, collecting
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,6 +65,12 @@ def samples(body: bytes, parse: Parse = parse_text) -> Samples:
         for family in parse(body.decode())
         for sample in family.samples
     }
+
+
+def further() -> list[Family]:
+    """What others than the aggregate count, as a gateway hands it over."""
+    change = by_labels(HIT_RATE_CHANGE, {("default", "v2"): -0.25})
+    return [by_label(SPANS, {"sent": 4}), by_label(CAPTURES, {"written": 2}), change]
 
 
 def labels(**values: str) -> frozenset[tuple[str, str]]:
@@ -107,7 +118,8 @@ def test_success_has_no_error_type(aggregate: Aggregate) -> None:
 @pytest.mark.parametrize(("accept", "parse"), [("", parse_text), (OPENMETRICS, parse_openmetrics)])
 def test_scrape_before_the_first_request_is_valid(accept: str, parse: Parse) -> None:
     """An idle gateway announces every metric of the catalog under its Prometheus name, with no sample yet."""
-    body, _ = create_exporters(Aggregate(Labels()), tuple).prometheus(accept)
+    none = [by_labels(family.metric, {}) for family in further()]
+    body, _ = create_exporters(Aggregate(Labels()), tuple, further=lambda: none).prometheus(accept)
     assert {name for name, _ in samples(body, parse)} == {"target_info"}
     announced = {line.split()[2] for line in body.decode().splitlines() if line.startswith("# TYPE ")}
     names = {prometheus_name(metric) for metric in CATALOG}
@@ -238,46 +250,79 @@ class Installed:
         self.made: list[Recorder] = []
 
     def load(self) -> Callable[..., Recorder]:
-        def make(endpoint: str | None) -> Recorder:
+        def make(endpoint: str, timeout: float) -> Recorder:
             self.made.append(Recorder(endpoint))
             return self.made[-1]
 
         return make
 
 
-@pytest.mark.parametrize(
-    ("argument", "variable", "endpoint"),
-    [
-        ("http://collector:4318", None, "http://collector:4318/v1/metrics"),
-        ("http://collector:4318/", "http://elsewhere:4318", "http://collector:4318/v1/metrics"),
-        (None, "http://elsewhere:4318", None),
-    ],
-)
-def test_endpoint_by_argument_or_variable(
-    aggregate: Aggregate,
-    monkeypatch: pytest.MonkeyPatch,
-    argument: str | None,
-    variable: str | None,
-    endpoint: str | None,
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_the_exporter_of_the_protocol(
+    aggregate: Aggregate, monkeypatch: pytest.MonkeyPatch, protocol: Protocol
 ) -> None:
-    """An argument is a base URL and wins; a variable is left to the exporter, which knows its whole family."""
-    if variable is not None:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", variable)
-    installed = Installed()
-    monkeypatch.setattr(setup, "entry_points", lambda **_: [installed])
-    exporters = create_exporters(aggregate, lambda: GAUGES, otlp_endpoint=argument)
+    """The SDK's exporter for it is loaded, told where, and pushes every metric of the catalog."""
+    installed, asked = Installed(), []
+    monkeypatch.setattr(setup, "entry_points", lambda **names: asked.append(names["name"]) or [installed])
+    otlp = find_target("metrics", {}, endpoint="http://collector:4318", protocol=protocol)
+    exporters = create_exporters(aggregate, lambda: GAUGES, otlp=otlp, further=further)
     exporters.flush()
     exporters.shutdown()
     (exporter,) = installed.made
-    assert exporter.endpoint == endpoint
+    assert asked == [f"otlp_proto_{protocol}"]
+    assert (
+        exporter.endpoint == {"http": "http://collector:4318/v1/metrics", "grpc": "http://collector:4318"}[protocol]
+    )
     assert {metric.name for metric in CATALOG} == set(by_name(exporter.sent[0]))
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_metrics_reach_a_collector(aggregate: Aggregate, protocol: Protocol) -> None:
+    """Over the wire, by the real exporters."""
+    with collecting() as collector:
+        otlp = find_target("metrics", {}, endpoint=getattr(collector, protocol), protocol=protocol)
+        create_exporters(aggregate, lambda: GAUGES, otlp=otlp, further=further).shutdown()
+    metrics = by_name(collector.metrics[-1])
+    assert {metric.name for metric in CATALOG} == set(metrics)
+    (spans,) = metrics["prefixgate.spans"].sum.data_points
+    assert spans.as_int == 4
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_spans_reach_a_collector(make_record: Make, monkeypatch: pytest.MonkeyPatch, protocol: Protocol) -> None:
+    """Of a resource that says who we are and what the environment adds."""
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test")
+    trace = Tracer(1.0, lambda n: 5).begin(())
+    facts = Finished(make_record(), trace, 1.1, "POST", "http", "/x", None, None, None, NOTHING_SAID)
+    with collecting() as collector:
+        target = find_target("traces", {}, endpoint=getattr(collector, protocol), protocol=protocol)
+        assert target is not None
+        queue = create_span_queue(target, spans, version="1.2.3")
+        queue.start()
+        queue.put(facts)
+        queue.close(10)
+    (span,) = collector.spans
+    assert span.name == "POST /v1/chat/completions"
+    resource = attributes(collector.traces[0].resource_spans[0].resource)
+    assert resource["service.name"] == "prefixgate"
+    assert resource["service.version"] == "1.2.3"
+    assert resource["deployment.environment"] == "test"
+    assert resource["telemetry.sdk.language"] == "python"
+
+
+def test_the_service_has_the_name_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OTEL_SERVICE_NAME names it."""
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "gateway-eu")
+    body, _ = create_exporters(Aggregate(Labels()), tuple).prometheus()
+    ((_, info),) = samples(body)
+    assert dict(info)["service_name"] == "gateway-eu"
 
 
 def test_endpoint_without_the_package_is_an_error(aggregate: Aggregate, monkeypatch: pytest.MonkeyPatch) -> None:
     """An endpoint given on purpose that cannot be served says what to install."""
     monkeypatch.setattr(setup, "entry_points", lambda **_: [])
     with pytest.raises(ConfigError, match="pip install opentelemetry-exporter-otlp-proto-http"):
-        create_exporters(aggregate, tuple, otlp_endpoint="http://collector:4318")
+        create_exporters(aggregate, tuple, otlp=find_target("metrics", {}, endpoint="http://collector:4318"))
 
 
 def test_variable_without_the_package_is_a_warning(
@@ -285,7 +330,7 @@ def test_variable_without_the_package_is_a_warning(
 ) -> None:
     """A variable that a cluster sets for everyone does not stop the gateway, but it is said."""
     monkeypatch.setattr(setup, "entry_points", lambda **_: [])
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318")
-    exporters = create_exporters(aggregate, tuple)
+    otlp = find_target("metrics", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"})
+    exporters = create_exporters(aggregate, tuple, otlp=otlp)
     assert "OTEL_EXPORTER_OTLP_ENDPOINT is set but metrics are not pushed" in caplog.text
     exporters.shutdown()

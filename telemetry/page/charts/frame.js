@@ -1,4 +1,4 @@
-// What charts over time share: size, axes, crosshair by pointer and arrow keys, a readout, a table of the same numbers.
+// What charts over time share: size, axes, crosshair by pointer and arrow keys, a readout, the numbers as a table.
 //
 // A chart gives: ticks (values of the y axis), format (of them), draw(layer, scales, points), readout(point) as rows
 // of [colour, name, text], top(points): the largest value.

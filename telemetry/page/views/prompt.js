@@ -95,7 +95,7 @@ function keyFigures() {
       day.update(compact(row.recoverable_tokens_per_day), `tokens; ${compact(row.recoverable_tokens)} so far`);
       asked.update(
         compact(row.requests),
-        `${row.declared ? "version declared by the client" : "version derived from the prompt"}, last ${ago(row.last_seen, Date.now() / 1000)}`,
+        `${row.declared ? "declared by the client" : "derived from the prompt"}, last ${ago(row.last_seen, now())}`,
       );
       ttft.update(
         seconds(row.ttft_s?.p50),
@@ -105,6 +105,11 @@ function keyFigures() {
   };
 }
 
+/** Unix seconds. */
+function now() {
+  return Date.now() / 1000;
+}
+
 function causeList(causes) {
   if (!causes.length) {
     return lesson(
@@ -112,7 +117,7 @@ function causeList(causes) {
       h(
         "p",
         {},
-        "None of the last requests of this version parted from its nearest recent prompt in a way that cost cached tokens.",
+        "No request of this version parted from its nearest recent prompt in a way that cost cached tokens.",
       ),
     );
   }
@@ -225,10 +230,9 @@ function comparisonOf(comparison, route, version) {
 /** The verdict in words. */
 function sentence(comparison, version, link) {
   const { verdict, hit_rate: hit, shared_prefix_tokens: shared, shared_prefix_share: share } = comparison;
-  const both =
-    shared == null
-      ? ""
-      : ` The two share their first ${compact(shared)} tokens (${percent(share, 0)} of its tools and system text).`;
+  const both = shared
+    ? ` The two share their first ${compact(shared)} tokens (${percent(share, 0)} of its tools and system text).`
+    : " The two share nothing at their beginning.";
   const change = `${percent(hit?.before)} → ${percent(hit?.after)}`;
   const words = {
     worse: [`${version} is worse than `, link, `: its hit rate fell, ${change}.${both}`],

@@ -99,7 +99,8 @@ function fill({ kv_usage: usage, kv_used_tokens: used, kv_capacity_tokens: capac
 }
 
 function noWorkers() {
-  const curl = `curl ${location.origin}/workers -H 'content-type: application/json' -d '{"url": "http://127.0.0.1:30000"}'`;
+  const body = '{"url": "http://127.0.0.1:30000"}';
+  const curl = `curl ${location.origin}/workers -H 'content-type: application/json' -d '${body}'`;
   return lesson(
     "No engines yet",
     h("p", {}, "The gateway has nobody to send requests to. Add an engine while it runs:"),

@@ -24,7 +24,7 @@ def play(
     """Serve a trace; the requests and what became of them."""
     requests = simulated_requests(trace, BLOCK)
     router = Router(policy, block_tokens=BLOCK, seed=seed)
-    return requests, VirtualFleet(engines, ENGINE, router, rate=rate).play(requests, lambda _done: None)
+    return requests, VirtualFleet([ENGINE] * engines, router, rate=rate).play(requests, lambda _done: None)
 
 
 def busy(count: int = 300, seed: int = 1) -> list[TraceRequest]:
@@ -135,7 +135,7 @@ def test_the_router_hears_each_request_three_times_in_order_of_time() -> None:
     spy = Spy()
     requests = simulated_requests(busy(), BLOCK)
     heard: list[int] = []
-    outcomes = VirtualFleet(3, ENGINE, spy).play(requests, heard.append)
+    outcomes = VirtualFleet([ENGINE] * 3, spy).play(requests, heard.append)
     assert spy.calls == {"route": 300, "first": 300, "release": 300}
     assert spy.workers == dict.fromkeys("012", ENGINE.pool_tokens)
     assert {outcome.engine for outcome in outcomes} == {0}

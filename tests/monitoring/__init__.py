@@ -1,0 +1,1 @@
+"""What examples/monitoring promises, shown by a real Prometheus."""
