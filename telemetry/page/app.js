@@ -20,7 +20,7 @@ const SPEAK_MS = 60_000;
 const by = (id) => document.getElementById(id);
 const main = by("main");
 
-const state = { shown: null, stream: null, paused: false, last: null, refreshed: 0, spoken: 0, turn: 0 };
+const state = { shown: null, stream: null, paused: false, last: null, refreshed: 0, spoken: 0, turn: 0, place: null };
 
 /** The view of an address: {title, node, tick?, refresh?, leave?}. */
 async function made({ view, args, query }) {
@@ -36,6 +36,7 @@ async function made({ view, args, query }) {
 async function show(moved) {
   const turn = ++state.turn;
   const where = current();
+  const focused = document.activeElement?.id;
   const waiting = setTimeout(() => mark(main, "aria-busy", "true"), 150);
   let next;
   try {
@@ -54,10 +55,16 @@ async function show(moved) {
   document.title = `${next.title} · prefixgate`;
   for (const link of by("views").children) link.removeAttribute("aria-current");
   by("views").querySelector(`[href="#/${where.view}"]`)?.setAttribute("aria-current", "page");
-  if (moved) {
-    title.focus({ preventScroll: true });
-    scrollTo(0, 0);
-  }
+  const place = [where.view, ...where.args].join("/");
+  if (moved) arrive(place === state.place ? by(focused) : null, title);
+  state.place = place;
+}
+
+/** The same view, asked otherwise: what asked keeps the focus. Another one: it begins at its heading. */
+function arrive(asked, title) {
+  if (asked && main.contains(asked)) return asked.focus();
+  title.focus({ preventScroll: true });
+  scrollTo(0, 0);
 }
 
 function failed(error) {

@@ -61,6 +61,7 @@ export function choice(label, choices, chosen, choose) {
       "button",
       {
         type: "button",
+        id: `choose-${value}`,
         "aria-pressed": String(value === chosen),
         onclick: (event) => pick(event.currentTarget, value),
       },
@@ -84,7 +85,7 @@ export function select(label, values, chosen, choose, all = "all") {
     label,
     h(
       "select",
-      { onchange: (event) => choose(event.target.value) },
+      { id: `choose-${label.replaceAll(" ", "-")}`, onchange: (event) => choose(event.target.value) },
       all && option("", all),
       given.map((value) => option(value, value)),
     ),

@@ -207,6 +207,7 @@ async def test_new_numbers_come_without_moving_the_focus(dashboard: Watched, gat
 async def test_requests_filter_by_reason(dashboard: Watched, gateway: Running) -> None:
     """Only requests with tokens of that reason are left, and the address says so."""
     page = await dashboard.open("#/requests")
+    await page.get_by_label("Reason").focus()
     await page.get_by_label("Reason").select_option("isolated")
     await page.wait_for_function("location.hash.includes('reason=isolated')")
     await page.wait_for_function("document.querySelectorAll('.rows tbody tr').length > 0")
@@ -216,6 +217,7 @@ async def test_requests_filter_by_reason(dashboard: Watched, gateway: Running) -
         "n => document.querySelectorAll('.rows tbody tr').length === n", arg=min(50, len(rows))
     )
     links = await page.locator(".rows tbody a").evaluate_all("all => all.map(a => a.getAttribute('href'))")
+    assert await page.evaluate("document.activeElement.id") == "choose-Reason"
     newest = sorted(rows, key=lambda row: row["started"], reverse=True)[:50]
     assert links == [f"#/requests/{row['request_id']}" for row in newest]
 

@@ -66,7 +66,7 @@ function workerCard({ id }) {
       trouble.hidden = !words;
       say(trouble, words);
       facts(load, row);
-      kv.update(row.kv_usage, fill(row));
+      kv.update(rate(row.kv_used_tokens, row.kv_capacity_tokens), fill(row));
       const { input_tokens: input, expected_cached_tokens: hoped, cached_tokens: got } = row;
       expected.update(
         rate(hoped, input),
@@ -92,10 +92,9 @@ function facts(list, row) {
   list.replaceChildren(...pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
 
-function fill({ kv_usage: usage, kv_used_tokens: used, kv_capacity_tokens: capacity }) {
-  if (usage == null) return "not reported";
-  const room = capacity == null ? "" : ` of ${compact(capacity)} tokens`;
-  return used == null ? `${percent(usage, 0)}${room}` : `${percent(usage, 0)} · ${compact(used)}${room}`;
+function fill({ kv_used_tokens: used, kv_capacity_tokens: capacity }) {
+  if (used == null) return "not reported";
+  return capacity ? `${percent(used / capacity, 0)} · ${compact(used)} of ${compact(capacity)} tokens` : compact(used);
 }
 
 function noWorkers() {
