@@ -20,9 +20,19 @@ const SPEAK_MS = 60_000;
 const by = (id) => document.getElementById(id);
 const main = by("main");
 
-const state = { shown: null, stream: null, paused: false, last: null, refreshed: 0, spoken: 0, turn: 0, place: null };
+const state = {
+  shown: null,
+  stream: null,
+  paused: false,
+  busy: false,
+  last: null,
+  refreshed: 0,
+  spoken: 0,
+  turn: 0,
+  place: null,
+};
 
-/** The view of an address: {title, node, tick?, refresh?, leave?}. */
+/** The view of an address: {title, node, beside?, tick?, refresh?}. */
 async function made({ view, args, query }) {
   if (view === "prompts") return args.length === 2 ? prompt(args[0], args[1]) : prompts(query);
   if (view === "requests") return args.length === 1 ? request(args[0]) : requests(query);
@@ -47,7 +57,6 @@ async function show(moved) {
   if (!next.locked) connect();
   clearTimeout(waiting);
   if (turn !== state.turn) return;
-  state.shown?.leave?.();
   state.shown = next;
   mark(main, "aria-busy", "false");
   const title = h("h1", { tabindex: "-1" }, next.title);
@@ -101,15 +110,21 @@ function ticked(tick) {
   state.last = tick.overview.now;
   const { version, policy, level } = tick.overview;
   say(by("about"), `prefixgate ${version} · policy ${policy} · level ${level}`);
-  if (state.shown?.tick) quietly(state.shown.tick(tick));
-  if (state.shown?.refresh && Date.now() - state.refreshed > REFRESH_MS) refresh(state.shown);
+  if (state.shown && !state.busy) update(state.shown, tick);
   if (Date.now() - state.spoken > SPEAK_MS) speak(tick.overview);
 }
 
-async function refresh(view) {
-  state.refreshed = Infinity; // one at a time
-  await quietly(view.refresh());
-  state.refreshed = Date.now();
+/** Brings a view up to date; ticks that come meanwhile are left out. */
+async function update(view, tick) {
+  state.busy = true;
+  try {
+    await quietly(view.tick?.(tick));
+    if (!view.refresh || Date.now() - state.refreshed < REFRESH_MS) return;
+    state.refreshed = Date.now();
+    await quietly(view.refresh());
+  } finally {
+    state.busy = false;
+  }
 }
 
 /** A summary for screen readers, at most once a minute. */

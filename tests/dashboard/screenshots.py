@@ -25,7 +25,7 @@ VIEWS = {
     "prompt": "#/prompts/support/support-v2",
     "latency": "#/latency",
     "workers": "#/workers",
-    "tree": "#/tree?route=support",
+    "tree": "#/tree?route=code",
     "requests": "#/requests",
 }
 REQUESTS, SECONDS, LAPSE = 700, 110.0, 30.0

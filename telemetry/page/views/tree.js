@@ -59,7 +59,7 @@ export async function tree({ route }) {
         "p",
         { class: "lead" },
         "Every box is a beginning that several prompts share. The wider, the more requests; the lower, the longer. ",
-        "Where white begins, prompts go on alone.",
+        "Where nothing hangs below a box, prompts go on alone.",
       ),
       none,
       beside,

@@ -94,7 +94,9 @@ function facts(list, row) {
 
 function fill({ kv_used_tokens: used, kv_capacity_tokens: capacity }) {
   if (used == null) return "not reported";
-  return capacity ? `${percent(used / capacity, 0)} · ${compact(used)} of ${compact(capacity)} tokens` : compact(used);
+  return capacity
+    ? `${percent(used / capacity, 0)} · ${compact(used)} of ${compact(capacity)} tokens`
+    : compact(used);
 }
 
 function noWorkers() {
