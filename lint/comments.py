@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _PYTHON: Final = re.compile(
     r"""\#[^\r\n]*
-    | \"{3} [^"\\]*+ (?:(?:\\.|"(?!""))[^"\\]*+)*+ \"{3} | '{3} [^'\\]*+ (?:(?:\\.|'(?!''))[^'\\]*+)*+ '{3}
-    | "[^"\\]*+(?:\\.[^"\\]*+)*+" | '[^'\\]*+(?:\\.[^'\\]*+)*+'""",
+    | (?P<quotes>"{3}|'{3}) (?:[^\\"']++|\\.|(?!(?P=quotes)).)*+ (?:(?P=quotes)|\Z)
+    | "(?:[^"\\\r\n]++|\\(?:\r\n|.))*+" | '(?:[^'\\\r\n]++|\\(?:\r\n|.))*+'""",
     re.DOTALL | re.VERBOSE,
 )
-"""The comments and strings of a module that parses: what else it holds has neither quotes nor `#`. (An f-string that
-nests its own quotes, since Python 3.12, is several; that counts only if they hold a `#`.)"""
+"""The comments and strings of a module: what else it holds has neither quotes nor `#`. Behind three quotes that nobody
+closes all is string. (An f-string that nests its own quotes, since Python 3.12, is taken for several.)"""
 _JINJA: Final = re.compile(r"\{#.*?#\}", re.DOTALL)
 _YAML: Final = re.compile(r"(?:(?<=\s)|^)#[^\r\n]*", re.MULTILINE)
 

@@ -23,6 +23,16 @@ _NO_NODES: Final = frozenset({int, str, float, complex, bytes, bool, type(None),
     *(kind.__subclasses__() for kind in (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop))
 )
 
+_PLAIN_FIELDS: Final = frozenset(
+    "id attr arg asname module level ctx op ops kind conversion type_comment is_async simple".split()
+)
+NODE_FIELDS: Final[dict[type[ast.AST], tuple[str, ...]]] = {
+    kind: tuple(name for name in kind._fields if name not in _PLAIN_FIELDS and not issubclass(kind, ast.Constant))
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
+"""Of each kind of node the fields that may hold others."""
+
 
 class Lines:
     """The lines of a text, as Python's parser counts them."""
@@ -121,10 +131,11 @@ class Tree:
 def _children(node: ast.AST) -> list[Any]:
     """As ast.iter_child_nodes, but for operators and contexts, which are the same objects in all of a module."""
     found: list[Any] = []
-    for value in node.__dict__.values():
+    for name in NODE_FIELDS[type(node)]:
+        value = getattr(node, name)
         if type(value) is list:
             found += value
-        elif type(value) not in _NO_NODES:
+        else:
             found.append(value)
     return [child for child in found if type(child) not in _NO_NODES]
 
