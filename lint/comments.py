@@ -17,7 +17,7 @@ _PYTHON: Final = re.compile(
     | "(?:[^"\\\r\n]++|\\(?:\r\n|.))*+" | '(?:[^'\\\r\n]++|\\(?:\r\n|.))*+'""",
     re.DOTALL | re.VERBOSE,
 )
-"""The comments and strings of a module: what else it holds has neither quotes nor `#`. Behind three quotes that nobody
+"""The comments and strings of a module: nothing else in it has quotes or a `#`. Behind three quotes that nobody
 closes all is string. (An f-string that nests its own quotes, since Python 3.12, is taken for several.)"""
 _JINJA: Final = re.compile(r"\{#.*?#\}", re.DOTALL)
 _YAML: Final = re.compile(r"(?:(?<=\s)|^)#[^\r\n]*", re.MULTILINE)
