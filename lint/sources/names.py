@@ -7,6 +7,7 @@ query. So only the last word counts, and the first of a dotted name, whose field
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Final
 
@@ -63,6 +64,7 @@ def words(label: str) -> list[str]:
     return [word.lower() for word in _SPLIT.split(label[:200]) if word]
 
 
+@functools.lru_cache(maxsize=4096)
 def classify(label: str) -> str | None:
     """The kind a name suggests, "neutral" for names of what is configured once, None when it says nothing."""
     found = words(label)

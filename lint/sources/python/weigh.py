@@ -62,7 +62,7 @@ class _Stand:
 def _prompt(hit: Hit) -> Iterator[Flow]:
     for stand in _stands(_sections(hit.arguments)):
         part = stand.part
-        if part.kind in (STATIC, DYNAMIC) or not part.row or (hit.guessed and not _certain(stand)):
+        if hit.guessed and not _certain(stand):
             continue
         judged = _judge(stand)
         if judged is not None:
@@ -73,6 +73,7 @@ def _prompt(hit: Hit) -> Iterator[Flow]:
 
 
 def _stands(sections: list[_Section]) -> Iterator[_Stand]:
+    """Where each part stands that varies and has a place in the source."""
     chars, unknown, history = 0, False, False
     talk = next((at for at, section in enumerate(sections) if _is_talk(section)), len(sections))
     for index in range(len(sections) - 1, -1, -1):
@@ -82,11 +83,11 @@ def _stands(sections: list[_Section]) -> Iterator[_Stand]:
         varies, late = _first_varying(section), index > talk
         for at in range(len(section.parts) - 1, -1, -1):
             part = section.parts[at]
-            yield _Stand(
-                part, section.where, own // CHARS_PER_TOKEN, open_, history and not alone, at <= varies, late
-            )
             if part.kind == STATIC:
                 own, open_ = own + part.chars, open_ or part.open
+            elif part.kind != DYNAMIC and part.row:
+                tokens = own // CHARS_PER_TOKEN
+                yield _Stand(part, section.where, tokens, open_, history and not alone, at <= varies, late)
         chars, unknown = (chars + own, unknown or open_) if alone else (own, open_)
         history = history or section.where == "history"
 
