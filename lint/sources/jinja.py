@@ -98,7 +98,7 @@ def _is_prompt(filename: str, text: str) -> bool:
 
 
 def _is_code(text: str) -> bool:
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("{%")]
     code = sum(_CODE.match(line) is not None for line in lines)
     return code > 1 and code * _LEAST_CODE > len(lines)
 

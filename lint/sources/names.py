@@ -26,12 +26,13 @@ _HEADS: Final[tuple[tuple[str, frozenset[str]], ...]] = (
             questions query queries input inputs message profile request""".split()
         ),
     ),
-    ("counter", frozenset("turn step iteration attempt counter budget remaining cwd".split())),
+    ("counter", frozenset("counter remaining cwd".split())),
     ("replica", frozenset("hostname host pid replica".split())),
 )
 _PEOPLE: Final = frozenset("user customer tenant account member".split())
 """What comes first in the name of what is one person's: `user_profile`."""
 _NUMBERED: Final = frozenset("turn step iteration attempt budget round".split())
+_THIS: Final = frozenset({"current", "this"})
 _NUMBERS: Final = frozenset("number no num count index idx left remaining".split())
 _IDENTIFIED: Final = frozenset("request session trace correlation span conversation".split())
 _SETTINGS: Final = frozenset(
@@ -80,6 +81,8 @@ def _of_one_thing(label: str, found: list[str]) -> str | None:
         return "user"
     if found[-1] in _NUMBERS and _NUMBERED & set(found[:-1]):
         return "counter"
+    if found[-1] in _NUMBERED - {"budget"} and set(found[:-1]) <= _THIS:
+        return "counter"
     if found[-1] == "id" and _IDENTIFIED & set(found):
         return "id"
     if found[0] in _SETTINGS or found[-1] in _ASPECTS:
@@ -102,7 +105,7 @@ def is_of_one_user(label: str) -> bool:
 
 
 COSTS_BY_ITSELF: Final = frozenset(
-    """random sampled shuffled unordered mapping json_order json_format address window edited moving signed model
+    """random sampled shuffled unordered json_order json_format address window edited moving signed model
     deployed format choice cache_key bypass no_breakpoint breakpoint_limit""".split()
 )
 """Kinds of change that lose their own text, not only what stands behind them."""

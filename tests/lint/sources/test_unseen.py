@@ -178,3 +178,86 @@ def test_a_folder_in_one_body() -> None:
     """Nobody knows from one request whether it is another folder next time."""
     body = {"model": "m", "messages": [{"role": "system", "content": f"Working directory: /workspace\n{RULES}"}]}
     assert severities("body.json", json.dumps(body)) == [("PC106", "info")]
+
+
+DRAWN = {
+    "one thing": ("random.choice(TOPICS)", "info", "warning"),
+    "a number": ("random.randint(1, 9)", "info", "error"),
+    "picks": ("random.sample(range(90), 4)", "info", "warning"),
+    "examples": ("random.sample(TOPICS, 4)", "warning", "warning"),
+    "a set of what is given": ("set(names)", "info", "error"),
+    "a set of our own": ("{'tea', 'milk', *names}", "error", "error"),
+    "a set of ours": ("set(TOPICS)", "error", "error"),
+    "a folder": ("os.listdir('docs')", "error", "error"),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_what_comes_again(name: str) -> None:
+    """What may be in one request alone costs no other in a prompt of its own; in system text it costs them all."""
+    drawn, prompt, system = DRAWN[name]
+    head = f"import os, random\nfrom elsewhere import TOPICS\nRULES = {RULES!r}\n"
+    for kind, expected in (("prompt", prompt), ("system_prompt", system)):
+        code = f"{head}def build_{kind}(names):\n    found = {drawn}\n    return f'Of {{found}}. ' + RULES\n"
+        assert [severity for _, severity in severities("app.py", code)] == [expected], kind
+
+
+def test_what_a_loop_begins_anew() -> None:
+    """A text that each round writes for itself has no order; one that they all add to has."""
+    for start, found in (("", []), ("text = ''\n    ", [("unordered", "prompt")])):
+        begun = "" if start else "text = ''\n        "
+        code = (
+            f"def build_prompt(folder):\n    {start}for name in os.listdir(folder):\n        {begun}"
+            "for line in open(name):\n            text += line\n    return text + POLICY\n"
+        )
+        assert flows(code) == found
+
+
+ITEMS = {
+    "of a kind": ("{**m, 'content': as_text(m['content'])} if isinstance(m['content'], list) else m", False),
+    "of a role": ("{**m, 'content': as_text(m['content'])} if m.get('role') == 'user' else m", False),
+    "of a role, cut": ("{**m, 'content': m['content'][:80]} if m.get('role') == 'tool' else m", True),
+    "of a role, gone": ("{**m, 'content': '[gone]'} if m['role'] == 'tool' else m", True),
+    "old ones": ("{**m, 'content': as_text(m['content'])} if is_old(m) else m", True),
+    "before a place": ("as_text(m) if m['at'] < limit else m", True),
+    "all": ("as_text(m)", False),
+}
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_some_items_rewritten(name: str) -> None:
+    """What is done to a message for its kind is done each time; for its age it is done once it was sent."""
+    item, edited = ITEMS[name]
+    code = f"def ask(client, history, limit):\n    history = [{item} for m in history]\n"
+    assert ("edited" in dict(flows(f"{code}    client.responses.create(model='m', input=history)\n"))) == edited
+
+
+def test_an_alias_is_one_text() -> None:
+    """A YAML text that others refer to is reported once."""
+    text = f"prompt: &p |\n  Now {{current_time}}\n  {RULES}\nb: {{prompt: *p}}\nc: {{prompt: *p}}\n"
+    assert severities("p.yaml", text) == [("PC101", "error")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{{% for k, v in facts.items() %}}{{{{ k }}}}{{% endfor %}}\n{}", ("PC305", "warning")),
+        ("{{% for k, v in facts.items() %}}{{{{ k }}}}{{% endfor %}}\nBe brief.", ("PC305", "info")),
+        ("{{{{ goal }}}}{{% for k, v in facts.items() %}}{{{{ k }}}}{{% endfor %}}\n{}", ("PC305", "info")),
+        ("{{{{ goal }}}} in step {{{{ step }}}}\n{}", ("PC106", "info")),
+        ("Step {{{{ step }}}}\n{}", ("PC106", "warning")),
+        ("{{{{ goal }}}} at {{{{ now() }}}}\n{}", ("PC101", "error")),
+        ("{{{{ prior_attempt }}}}\n{}", ("PC201", "info")),
+    ],
+)
+def test_what_stands_before(text: str, expected: tuple[str, str]) -> None:
+    """Behind a variable that may be another one in each request only what is so for sure is worth a warning."""
+    assert severities("p.j2", text.format(RULES))[-1] == expected
+
+
+def test_a_filter_of_the_application() -> None:
+    """A template with filters and tests that Jinja does not know is followed, and its fix tried, like any other."""
+    text = (
+        f"You are asked {{{{ user_name | untrusted(quote=True) }}}}\n{RULES}\n{{% if x is odd_one %}}!{{% endif %}}\n"
+    )
+    assert ("PC104", "error") in severities("p.j2", text)
