@@ -72,7 +72,7 @@ UNCACHED_TOKENS: Final = Metric("prefixgate.uncached_tokens", "counter", "{token
     "add up to input_tokens - cached_tokens (docs/misses.md).", "Where uncached tokens go")
 HIT_RATE_CHANGE: Final = Metric("prefixgate.prompt.hit_rate_change", "gauge", "1", ("route", "prompt_version"), 2000,
     "Hit rate of a prompt version less that of its predecessor, once there is enough data (docs/prompt-versions.md).",
-    "Cache hit rate")
+    "Hit rate against the version before")
 OUTPUT_TOKENS: Final = Metric("prefixgate.output_tokens", "counter", "{token}", _TRAFFIC, 2000,
     "Tokens generated, where the engine reported them.", "Tokens per second")
 USAGE_ANOMALIES: Final = Metric("prefixgate.usage.anomalies", "counter", "{request}", ("worker", "anomaly"), 1000,
