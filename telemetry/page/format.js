@@ -3,7 +3,12 @@
 export const UNKNOWN = "–";
 
 const PLAIN = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const SCALES = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+const SCALES = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
 
 /** 12345 -> 12.3k; below 1,000 as it is. */
 export function compact(value) {

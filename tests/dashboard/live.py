@@ -55,6 +55,7 @@ async def live(
     seconds: float = 1.0,
     admin_token: str | None = None,
     lapse: float = 1.0,
+    since_s: float = 0.0,
     speed: float = 1.0,
     routes: Iterable[str] = ROUTES,
 ) -> AsyncIterator[Running]:
@@ -63,7 +64,7 @@ async def live(
     options = EngineOptions(model=MODEL, config=config, speed=speed, stream_interval=8)
     async with AsyncExitStack() as stack:
         engines = [await stack.enter_async_context(SimulatedEngine(options)) for _ in range(ENGINES)]
-        stack.enter_context(mock.patch("gateway.shown.Shown.now", _lapsing(lapse)))
+        stack.enter_context(mock.patch("gateway.shown.Shown.now", _lapsing(lapse, since_s)))
         settings = {name: RouteConfig() for name in routes}
         gateway = await stack.enter_async_context(running(*engines, admin_token=admin_token, routes=settings))
         if count:
@@ -73,9 +74,9 @@ async def live(
         yield gateway
 
 
-def _lapsing(lapse: float) -> Callable[[object], float]:
-    """Unix seconds, monotonic, that run `lapse` times as fast as time does."""
-    start, wall = time.monotonic(), time.time()
+def _lapsing(lapse: float, since_s: float) -> Callable[[object], float]:
+    """Unix seconds, monotonic, that begin so long ago and run `lapse` times as fast as time does."""
+    start, wall = time.monotonic(), time.time() - since_s
     return lambda _: wall + (time.monotonic() - start) * lapse
 
 

@@ -1,4 +1,7 @@
-"""PNG pictures of a page, small enough for a repository: 256 colours, packed well. The browser counts the pixels."""
+"""PNG pictures of a page, small enough for a repository: 256 colours, packed well. The browser counts the pixels.
+
+The colours kept: the most frequent one of each of 512 kinds, so that a small green dot stays green, then by number.
+"""
 
 import base64
 import struct
@@ -16,12 +19,14 @@ _INDEXED: Final = """async (data) => {
     const pixels = new Uint32Array(canvas.getImageData(0, 0, width, height).data.buffer);
     const counts = new Map();
     for (const each of pixels) counts.set(each, (counts.get(each) ?? 0) + 1);
-    const byCount = [...counts].sort((a, b) => b[1] - a[1]).map(([each]) => each);
-    const kept = byCount.slice(0, 256);
     const parts = (each) => [each & 255, (each >> 8) & 255, (each >> 16) & 255];
+    const byCount = [...counts].sort((a, b) => b[1] - a[1]).map(([each]) => each);
+    const kinds = Map.groupBy(byCount, (each) => parts(each).map((value) => value >> 5).join());
+    const kept = [...new Set([...[...kinds.values()].map(([first]) => first), ...byCount])].slice(0, 256);
     const apart = (a, b) => parts(a).reduce((sum, value, i) => sum + (value - parts(b)[i]) ** 2, 0);
-    const nearest = (each) => kept.reduce((best, other, i) => (apart(each, other) < apart(each, kept[best]) ? i : best), 0);
-    const place = new Map(byCount.map((each, i) => [each, i < 256 ? i : nearest(each)]));
+    const closer = (each) => (best, other, i) => (apart(each, other) < apart(each, kept[best]) ? i : best);
+    const nearest = (each) => kept.reduce(closer(each), 0);
+    const place = new Map([...byCount.map((each) => [each, nearest(each)]), ...kept.map((each, i) => [each, i])]);
     let indexes = '';
     for (const each of pixels) indexes += String.fromCharCode(place.get(each));
     return { width, height, palette: kept.flatMap(parts), indexes: btoa(indexes) };
@@ -29,7 +34,7 @@ _INDEXED: Final = """async (data) => {
 
 
 async def smaller(browser: Browser, png: bytes) -> bytes:
-    """The same picture in its 256 most frequent colours; the others become the nearest of them."""
+    """The same picture in 256 of its colours; the others become the nearest of them."""
     page = await browser.new_page()
     made = await page.evaluate(_INDEXED, base64.b64encode(png).decode())
     await page.close()

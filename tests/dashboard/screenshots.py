@@ -6,13 +6,17 @@ runs thirty times as fast, so that two minutes fill the hour that its charts sho
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from playwright.async_api import Browser
 
+from gateway.demo.load import replay
 from tests.dashboard.browser import chromium, watched
-from tests.dashboard.live import live, settled
+from tests.dashboard.live import live, traffic
 from tests.dashboard.pictures import smaller
+from tests.gateway.running import Running
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 VIEWS = {
@@ -21,7 +25,7 @@ VIEWS = {
     "prompt": "#/prompts/support/support-v2",
     "latency": "#/latency",
     "workers": "#/workers",
-    "tree": "#/tree?route=support",
+    "tree": "#/tree?route=code",
     "requests": "#/requests",
 }
 REQUESTS, SECONDS, LAPSE = 700, 110.0, 30.0
@@ -32,13 +36,29 @@ _SETTLED_MS = 1500
 
 async def main() -> None:
     """Serve the traffic, then take every view in both schemes."""
-    async with live(count=REQUESTS, seconds=SECONDS, lapse=LAPSE) as gateway, chromium() as browser:
-        await settled(gateway)
+    since_s = SECONDS * (LAPSE - 1)
+    async with (
+        live(count=REQUESTS, seconds=SECONDS, lapse=LAPSE, since_s=since_s) as gateway,
+        chromium() as browser,
+        more(gateway),
+    ):
         async with gateway.http.get("/api/requests?reason=divergent&limit=1") as response:
             [row] = (await response.json())["rows"]
         views = {**VIEWS, "request": f"#/requests/{row['request_id']}"}
         for scheme in ("light", "dark"):
             await _take(browser, gateway.url, scheme, views)
+
+
+@asynccontextmanager
+async def more(gateway: Running) -> AsyncIterator[None]:
+    """Further traffic meanwhile, so that something moves; what it is does not matter."""
+    going = asyncio.ensure_future(replay(traffic(REQUESTS, SECONDS), gateway.url, lambda _: None))
+    try:
+        yield
+    finally:
+        going.cancel()
+        with suppress(asyncio.CancelledError):
+            await going
 
 
 async def _take(browser: Browser, url: str, scheme: str, views: dict[str, str]) -> None:
