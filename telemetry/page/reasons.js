@@ -15,7 +15,7 @@ export const REASONS = [
     title: "Evicted",
     avoidable: true,
     plain: "It was in the cache and was thrown out before it was needed again.",
-    means: "its worker was confirmed to hold it and no longer does; or another was, and nobody holds it now",
+    means: "its worker was confirmed to hold it and no longer does; or another was, nobody holds it now, and the policy looks at who holds what",
     todo: "more KV memory or engines, a shorter tail, fewer prompt versions at a time",
   },
   {
