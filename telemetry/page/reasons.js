@@ -23,7 +23,7 @@ export const REASONS = [
     title: "Routed away",
     avoidable: true,
     plain: "Another worker had it, but the request was sent elsewhere.",
-    means: "another worker held it, and load, the policy, a retry or a breaker sent the request elsewhere",
+    means: "another worker held it (or has lost it since, where the policy does not look), and load, the policy, a retry or a breaker sent the request elsewhere",
     todo: "a cache-aware policy; more engines where load won",
   },
   {
