@@ -90,7 +90,7 @@ def _attribute(node: ast.Attribute, scope: Scope) -> Value:
 def _subscript(node: ast.Subscript, scope: Scope) -> Value:
     value = evaluate(node.value, scope)
     if isinstance(node.slice, ast.Slice):
-        return _slice(node, node.slice, value)
+        return value if _is_string(node.value, scope) else _slice(node, node.slice, value)
     if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         return member(value, node.slice.value, node)
     if isinstance(value, Seq) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int):
@@ -102,6 +102,11 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Value:
         return Text(marks_of(value)) if marks_of(value) else item
     found = param(value)
     return member(value, "[]", node) if found else Text(volatile(value)) if volatile(value) else UNKNOWN
+
+
+def _is_string(node: ast.expr, scope: Scope) -> bool:
+    """Whether this is a parameter that its annotation says is a text: its end is no list's."""
+    return isinstance(node, ast.Name) and node.id in scope.texts
 
 
 def _slice(node: ast.Subscript, bounds: ast.Slice, value: Value) -> Value:

@@ -20,7 +20,7 @@ class OutOfSteps(Exception):
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A prompt handed to a call site. name: of the site; arguments: what was given, by what it is. guessed: it is no
-    site that we know, only something that is called or built like a prompt."""
+    site that we know, only something that is called or built like a prompt; kept: it is returned, and sent or not."""
 
     name: str
     row: int
@@ -28,6 +28,7 @@ class Hit:
     arguments: dict[str, Value]
     places: dict[str, tuple[int, int]]
     guessed: bool = False
+    kept: bool = False
 
 
 @dataclass(slots=True)
@@ -58,7 +59,8 @@ class Scope:
     list it walks over; aged: those of them that a loop tells old from new; orders: what leaves the order of the loops
     around open; bounded: what is done here is done as often as needed, or when something is too long; born: how
     many orders were open when a name was bound; fixed: parameters that are left at a
-    true or false default; seeded: the random module has a fixed seed."""
+    true or false default; seeded: the random module has a fixed seed; texts: parameters that are
+    annotated as such."""
 
     run: Run
     env: dict[str, Value] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class Scope:
     top: bool = False
     bounded: bool = False
     born: dict[str, int] = field(default_factory=dict)
+    texts: frozenset[str] = frozenset()
 
     def resolve(self, node: ast.expr) -> str:
         """The dotted name a callee was imported as, or "" when it is no imported or built-in name."""
@@ -120,6 +123,7 @@ class Scope:
             self.top,
             self.bounded,
             self.born,
+            self.texts,
         )
 
     def collected(self, held: Value, name: str = "") -> Value:

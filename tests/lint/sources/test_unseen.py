@@ -184,7 +184,7 @@ DRAWN = {
     "one thing": ("random.choice(TOPICS)", "info", "warning"),
     "a number": ("random.randint(1, 9)", "info", "error"),
     "picks": ("random.sample(range(90), 4)", "info", "warning"),
-    "examples": ("random.sample(TOPICS, 4)", "warning", "warning"),
+    "examples": ("random.sample(TOPICS, 4)", "info", "warning"),
     "a set of what is given": ("set(names)", "info", "error"),
     "a set of our own": ("{'tea', 'milk', *names}", "error", "error"),
     "a set of ours": ("set(TOPICS)", "error", "error"),
