@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lint.sources.python import calls, displays, formats
-from lint.sources.python.binding import bind, dotted, instance, item_of, marks_of, member, part_at, written
+from lint.sources.python.binding import bind, dotted, instance, item_of, marks_of, member, part_at, path_of, written
 from lint.sources.python.origins import PER_PROCESS, narrow
 from lint.sources.python.scope import Scope, place
 from lint.sources.python.shapes import cuts_front, is_set
@@ -141,6 +141,8 @@ def _binary(node: ast.BinOp, scope: Scope) -> Value:
         sides = [without(side, frozenset({"unordered"})) for side in (left, right)]
         order = replace(part_at("unordered", node), loose=all(map(is_own, sides)))
         return marked(Seq(tuple(item for side in sides for item in items_of(side))), order)
+    if isinstance(node.op, ast.Div) and (volatile(left) or volatile(right)):
+        return path_of(left, right)
     if isinstance(left, Map) and isinstance(right, Map):
         return Map((*left.entries, *right.entries))
     return Text((*volatile(left), *volatile(right), Part(DYNAMIC)))

@@ -59,6 +59,17 @@ def _parameters(function: Function) -> list[str]:
     ]
 
 
+def _none(function: Function) -> frozenset[str]:
+    """Parameters whose default is None."""
+    arguments = function.args
+    named = [*arguments.posonlyargs, *arguments.args][-len(arguments.defaults) or len(arguments.args) :]
+    pairs = [
+        *zip(named, arguments.defaults, strict=False),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return frozenset(a.arg for a, given in pairs if isinstance(given, ast.Constant) and given.value is None)
+
+
 def _texts(function: Function) -> frozenset[str]:
     """Parameters that are annotated as a text, or as one that may be None."""
     arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
@@ -107,9 +118,9 @@ def call_function(
     defaults = _defaults(function, scope)
     given_names = {*names[: len(positional)], *named}
     scope.fixed = {
-        name: known(value) == "True"
+        name: None if value == EMPTY else known(value) == "True"
         for name, value in defaults.items()
-        if name not in given_names and known(value) in ("True", "False")
+        if name not in given_names and (known(value) in ("True", "False") or name in _none(function))
     }
     scope.env.update(defaults)
     scope.env.update(zip(names, positional, strict=False))

@@ -63,9 +63,21 @@ def _is_wrapper(hit: Hit) -> bool:
     prompt = [hit.arguments[key] for key in _PROMPT if key in hit.arguments]
     if any(param(value) for value in prompt):
         return True
+    rules = hit.arguments.get("system") or hit.arguments.get("instructions") or _rules(hit.arguments.get("messages"))
+    if rules is not None and param(rules):
+        return True
     model = hit.arguments.get("model")
     spoken = (part for value in prompt for part in _spoken(value))
     return model is not None and param(model) is not None and all(part.kind != STATIC for part in spoken)
+
+
+def _rules(messages: Value | None) -> Value | None:
+    """The system text of messages: who says that says what is asked for, and in which form."""
+    items = messages.items if isinstance(messages, Seq) else ()
+    first = items[0] if items else None
+    role = parts_of(first.get("role") or EMPTY) if isinstance(first, Map) else ()
+    is_system = "".join(part.text or "" for part in role) in ("system", "developer")
+    return first.get("content") if isinstance(first, Map) and is_system else None
 
 
 def _spoken(value: Value) -> Iterator[Part]:
