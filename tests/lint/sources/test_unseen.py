@@ -13,7 +13,7 @@ from lint.sources.python import PythonModule, read
 
 HEAD = """
 import os, subprocess, time
-from elsewhere import RunResponse, llm
+from elsewhere import ROOT, RunResponse, llm
 POLICY = "Follow the policy. " * 400
 """
 RULES = "Answer by these rules. " + "Be brief and name your source. " * 12
@@ -261,3 +261,92 @@ def test_a_filter_of_the_application() -> None:
         f"You are asked {{{{ user_name | untrusted(quote=True) }}}}\n{RULES}\n{{% if x is odd_one %}}!{{% endif %}}\n"
     )
     assert ("PC104", "error") in severities("p.j2", text)
+
+
+CUTS = {
+    "the head of a text": (
+        "def show(text: str):\n    return text[-80:]\n\n",
+        "{'role': 'user', 'content': show(q)}",
+        0,
+    ),
+    "a head of known length": ("", "{'role': 'user', 'content': q}, *history[len(known):]", 0),
+    "all but the last": ("", "*history[len(history) - limit:]", 1),
+    "the last": ("", "*history[-limit:]", 1),
+}
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_what_is_cut(name: str) -> None:
+    """The end of a text is no window, nor is what stands behind a head of known length."""
+    head, items, found = CUTS[name]
+    messages = f"[{{'role': 'system', 'content': POLICY}}, {items}]"
+    code = f"{head}def ask(client, q, history, known, limit):\n    messages = {messages}\n"
+    code += "    client.chat.completions.create(model='m', messages=messages)\n"
+    assert [kind for kind, _ in flows(code)].count("window") == found
+
+
+def test_a_limit_that_nobody_gives() -> None:
+    """A window that its default switches off is none where nothing else is given."""
+    state = (
+        "class State:\n    def __init__(self):\n        self.held = []\n\n    def last(self, limit=None):\n"
+        "        if limit is None:\n            return self.held\n        return self.held[-limit:]\n\n"
+    )
+    ask = "class Bot:\n    def __init__(self):\n        self.state = State()\n\n    def ask(self, client, q):\n"
+    for given, found in (("", 0), ("9", 1)):
+        call = (
+            f"        messages = [*self.state.last({given}), {{'role': 'user', 'content': q}}]\n"
+            "        client.chat.completions.create(model='m', messages=messages)\n"
+        )
+        assert [kind for kind, _ in flows(state + ask + call)].count("window") == found
+
+
+def test_a_conversation_that_is_only_returned() -> None:
+    """Nobody knows whether it is sent; one that is handed to a model is."""
+    body = "    messages = [{'role': 'user', 'content': 'Hi'}, *history][-5:]\n"
+    for end, severity in (("return messages", "info"), ("return llm.generate(messages=messages)", "error")):
+        code = f"from elsewhere import llm\ndef last(history):\n{body}    {end}\n"
+        assert severities("app.py", code) == [("PC501", severity)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "found"),
+    [("{'role': 'system', 'content': system}, ", 0), ("{'role': 'system', 'content': 'Be brief.'}, ", 1), ("", 1)],
+)
+def test_who_says_the_rules_says_the_form(rules: str, found: int) -> None:
+    """A wrapper that is given the system text is given the schema that goes with it."""
+    schema = "{'type': 'json_schema', 'json_schema': {'name': 'a', 'strict': strict, 'schema': schema}}"
+    code = (
+        f"def ask(client, system, q, schema, strict):\n    m = [{rules}{{'role': 'user', 'content': q}}]\n"
+        f"    client.chat.completions.create(model='m', messages=m, response_format={schema})\n"
+    )
+    assert [code for code, _ in severities("app.py", code)].count("PC602") == found
+
+
+def test_a_path_is_a_place() -> None:
+    """A folder of one run in the text of a prompt changes it; a function that is given it reads what is there."""
+    start = "def build_prompt():\n    path = {}\n    found = {}\n    return f'{{found}} ' + POLICY\n"
+    for path in ("ROOT / str(time.time())", "os.path.join('a', str(time.time()))"):
+        assert flows(start.format(path, "str(path)")) == [("clock", "prompt")]
+        assert flows(start.format(path, "llm.prepare(path)")) == []
+
+
+def test_ids_in_files_of_tools() -> None:
+    """What stands in a file of tools is the same in each request; what was sent may not be."""
+    tools = [
+        {"name": "find", "description": "Writes /tmp/6f0c8f7e-1111-4aaa-8bbb-000000000001/out", "parameters": {}}
+    ]
+    assert severities("tools.json", json.dumps(tools)) == [("PC103", "info")]
+    body = {"model": "m", "tools": tools, "messages": [{"role": "user", "content": "Hi"}]}
+    assert ("PC103", "error") in severities("body.json", json.dumps(body))
+
+
+def test_a_question_in_an_earlier_turn() -> None:
+    """Static text in a later turn stands behind a conversation, which is another one each time."""
+    call = "client.chat.completions.create(model='m', messages=[{}{{'role': 'user', 'content': {}}}])"
+    turns = "{'role': 'user', 'content': question}, {'role': 'assistant', 'content': answer}, "
+    for text, severity in (
+        (call.format(turns, repr(RULES)), ["info"]),
+        (call.format("", f"f'{{question}} {RULES}'"), ["error"]),
+    ):
+        code = f"def ask(client, question, answer):\n    {text}\n"
+        assert [level for code, level in severities("app.py", code) if code == "PC104"] == severity
