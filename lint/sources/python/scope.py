@@ -60,7 +60,8 @@ class Scope:
     around open; bounded: what is done here is done as often as needed, or when something is too long; born: how
     many orders were open when a name was bound; fixed: parameters that are left at a
     default of true, false or None; seeded: the random module has a fixed seed; texts: parameters that are
-    annotated as such; left: a branch that is always taken has returned."""
+    annotated as such; left: a branch that is always taken has returned; failed: a request has failed
+    before."""
 
     run: Run
     env: dict[str, Value] = field(default_factory=dict)
@@ -78,6 +79,7 @@ class Scope:
     born: dict[str, int] = field(default_factory=dict)
     texts: frozenset[str] = frozenset()
     left: bool = False
+    failed: bool = False
 
     def resolve(self, node: ast.expr) -> str:
         """The dotted name a callee was imported as, or "" when it is no imported or built-in name."""
@@ -130,6 +132,7 @@ class Scope:
             self.bounded,
             self.born,
             self.texts,
+            failed=self.failed,
         )
 
     def collected(self, held: Value, name: str = "") -> Value:

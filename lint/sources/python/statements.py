@@ -211,7 +211,10 @@ def _with(node: ast.With | ast.AsyncWith, scope: Scope) -> None:
 
 def _try(node: ast.Try, scope: Scope) -> None:
     execute(node.body, scope)
-    _both([*(handler.body for handler in node.handlers), node.orelse], scope)
+    outer, scope.failed = scope.failed, True
+    _both([handler.body for handler in node.handlers], scope)
+    scope.failed = outer
+    execute(node.orelse, scope)
     execute(node.finalbody, scope)
 
 

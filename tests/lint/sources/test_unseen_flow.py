@@ -190,3 +190,17 @@ def test_a_question_in_an_earlier_turn() -> None:
     ):
         code = f"def ask(client, question, answer):\n    {text}\n"
         assert [level for code, level in severities("app.py", code) if code == "PC104"] == severity
+
+
+def test_another_try() -> None:
+    """What is cut down after a request failed is not what the next one would have found in a cache."""
+    call = "client.chat.completions.create(model='m', messages=messages)"
+    code = (
+        f"def ask(client, messages, at):\n    try:\n        return {call}\n    except ValueError:\n"
+        f"        messages[at]['content'] = messages[at]['content'][:80]\n        return {call}\n"
+    )
+    assert "edited" not in dict(flows(code))
+    plain = (
+        f"def ask(client, messages, at):\n    messages[at]['content'] = messages[at]['content'][:80]\n    {call}\n"
+    )
+    assert "edited" in dict(flows(plain))
