@@ -47,6 +47,11 @@ class RequestBody:
     request: int | None = None
     location: Location | None = None
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is no request that was sent, but a file that goes into all of them as it is."""
+        return False
+
     def texts(self) -> Iterator[Text]:
         """All its texts, in the order templates render them."""
         for name in ("tools", "functions", "system", "instructions"):
@@ -72,8 +77,11 @@ def _texts(value: Any, pointer: str, prefix: bool) -> Iterator[Text]:
             yield from _texts(item, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}", prefix)
 
 
-def volatile(*kinds: Kind, severity: Severity | None = None, everywhere: bool = False) -> Check[RequestBody]:
-    """The check that these kinds of volatile text are in no prefix; `everywhere`: in no message either."""
+def volatile(
+    *kinds: Kind, severity: Severity | None = None, in_files: Severity | None = None, everywhere: bool = False
+) -> Check[RequestBody]:
+    """The check that these kinds of volatile text are in no prefix; `everywhere`: in no message either. in_files: the
+    severity where a file has them, which stays as it is."""
 
     def find(document: RequestBody) -> Iterator[Sighting]:
         for text in document.texts():
@@ -83,7 +91,7 @@ def volatile(*kinds: Kind, severity: Severity | None = None, everywhere: bool = 
                 yield Sighting(
                     message=f"{_NAMES[span.kind]} in {text.pointer} at {span.start:,}",
                     values=(text.text[span.start : span.end],),
-                    severity=severity,
+                    severity=in_files if in_files and document.is_constant else severity,
                     location=document.location,
                     request=document.request,
                     pointer=text.pointer,

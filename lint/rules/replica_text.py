@@ -22,7 +22,7 @@ RULE = Rule(
     checks=(
         uses("replica", besides=("tools",)),
         losses("hostname", severity="warning"),
-        volatile("hostname"),
+        volatile("hostname", in_files="info"),
     ),
     bad=(
         app("f'Served by {socket.gethostname()}. {POLICY}'", imports="import socket"),

@@ -26,7 +26,8 @@ RULE = Rule(
     checks=(
         uses("id", besides=("tools",)),
         losses("request_id", "attribution", severity="error"),
-        volatile("uuid", "hex_id", "attribution"),
+        volatile("uuid", "hex_id", in_files="info"),
+        volatile("attribution"),
     ),
     bad=(
         app("'Request {}. '.format(rid) + POLICY", imports="import uuid", setup="rid = uuid.uuid4()"),

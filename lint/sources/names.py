@@ -34,6 +34,10 @@ _PEOPLE: Final = frozenset("user customer tenant account member".split())
 _NUMBERED: Final = frozenset("turn step iteration attempt budget round".split())
 _THIS: Final = frozenset({"current", "this"})
 _NUMBERS: Final = frozenset("number no num count index idx left remaining".split())
+_OFTEN: Final = frozenset("docs doc context contexts".split())
+_FOUND: Final = frozenset("retrieved relevant source search documents document docs rag top k found".split())
+"""What is said of docs and contexts that a search found; others are the documentation of something, or what is said
+beforehand."""
 _IDENTIFIED: Final = frozenset("request session trace correlation span conversation".split())
 _SETTINGS: Final = frozenset(
     "max min maximum minimum num number total enable use is has with include default".split()
@@ -89,7 +93,10 @@ def _of_one_thing(label: str, found: list[str]) -> str | None:
         return None
     root, _, rest = label.partition(".")
     of_root = _of_head(words(root)) if rest else None
+    of_root = None if words(root)[-1:] in (["context"], ["contexts"]) else of_root
     kind = _of_head(found) or (of_root if of_root in ("docs", "user") else None)
+    if kind == "docs" and found[-1] in _OFTEN and len(words(rest or root)) > 1 and not _FOUND & set(found[:-1]):
+        return None
     return kind or ("user" if found[0] in _PEOPLE else None)
 
 

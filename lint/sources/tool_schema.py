@@ -27,6 +27,11 @@ class ToolFile(RequestBody):
 
     __slots__ = ()
 
+    @property
+    def is_constant(self) -> bool:
+        """What stands in the file stands in each request."""
+        return True
+
     def texts(self) -> Iterator[Text]:
         """All their texts."""
         for text in super().texts():

@@ -46,6 +46,11 @@ def instance(name: str) -> tuple[str, Value]:
     return f"<{INSTANCE}>", Text((Part(INSTANCE, name),))
 
 
+def path_of(*values: Value) -> Map:
+    """A place of files: written out it says what it is made of, given to a function it is where something is."""
+    return Map((("<path>", concat(*values)),), made=True)
+
+
 def written(value: Value, node: ast.expr) -> Value:
     """What a value becomes when it is formatted: an object without a text of its own, its address."""
     mark = value.get(f"<{INSTANCE}>") if isinstance(value, Map) else value

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 
 from lint.sources.python import formats, guesses, handing, sites
-from lint.sources.python.binding import INSTANCE, element_of, instance, item_of, marks_of, written
+from lint.sources.python.binding import INSTANCE, element_of, instance, item_of, marks_of, path_of, written
 from lint.sources.python.call import Call, carried, made_by, origin
 from lint.sources.python.methods import method_of
 from lint.sources.python.module import Function, chain
@@ -121,6 +121,8 @@ def _collection(call: Call, name: str) -> Value | None:
         return made_by(call, "default_factory")
     if name == "dict":
         return _mapping(call)
+    if name == "os.path.join":
+        return path_of(*call.positional)
     if name == "collections.deque" and ("maxlen" in call.named or len(call.positional) > 1):
         return Seq(items_of(call.first()), (call.part("window"),))
     if last == "trim_messages":

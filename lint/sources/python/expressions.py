@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lint.sources.python import calls, displays, formats
-from lint.sources.python.binding import bind, dotted, instance, item_of, marks_of, member, part_at, written
+from lint.sources.python.binding import bind, dotted, instance, item_of, marks_of, member, part_at, path_of, written
 from lint.sources.python.origins import PER_PROCESS, narrow
 from lint.sources.python.scope import Scope, place
 from lint.sources.python.shapes import cuts_front, is_set
@@ -90,7 +90,7 @@ def _attribute(node: ast.Attribute, scope: Scope) -> Value:
 def _subscript(node: ast.Subscript, scope: Scope) -> Value:
     value = evaluate(node.value, scope)
     if isinstance(node.slice, ast.Slice):
-        return _slice(node, node.slice, value)
+        return value if _is_string(node.value, scope) else _slice(node, node.slice, value)
     if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         return member(value, node.slice.value, node)
     if isinstance(value, Seq) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int):
@@ -102,6 +102,11 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Value:
         return Text(marks_of(value)) if marks_of(value) else item
     found = param(value)
     return member(value, "[]", node) if found else Text(volatile(value)) if volatile(value) else UNKNOWN
+
+
+def _is_string(node: ast.expr, scope: Scope) -> bool:
+    """Whether this is a parameter that its annotation says is a text: its end is no list's."""
+    return isinstance(node, ast.Name) and node.id in scope.texts
 
 
 def _slice(node: ast.Subscript, bounds: ast.Slice, value: Value) -> Value:
@@ -136,6 +141,8 @@ def _binary(node: ast.BinOp, scope: Scope) -> Value:
         sides = [without(side, frozenset({"unordered"})) for side in (left, right)]
         order = replace(part_at("unordered", node), loose=all(map(is_own, sides)))
         return marked(Seq(tuple(item for side in sides for item in items_of(side))), order)
+    if isinstance(node.op, ast.Div) and (volatile(left) or volatile(right)):
+        return path_of(left, right)
     if isinstance(left, Map) and isinstance(right, Map):
         return Map((*left.entries, *right.entries))
     return Text((*volatile(left), *volatile(right), Part(DYNAMIC)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 
 from lint.sources.python import guesses
@@ -26,6 +27,7 @@ from lint.sources.python.values import (
     retag,
 )
 
+_TEXT = re.compile(r"(?:Optional\[)?str\b(?:\]| \| None)?$")
 _ABSENT = Text((Part(DYNAMIC, NOT_GIVEN),))
 _CONFIGURED = {"state": DYNAMIC}
 """A folder that an object was made in is its own for good."""
@@ -33,7 +35,8 @@ _CONFIGURED = {"state": DYNAMIC}
 
 def start(function: Function, run: Run, owner: str | None, closures: Scope | None = None) -> None:
     """Follow a function with nothing known of its arguments."""
-    scope = Scope(run, owner=owner, active=(*(closures.active if closures else ()), id(function)))
+    active = (*(closures.active if closures else ()), id(function))
+    scope = Scope(run, owner=owner, active=active, texts=_texts(function))
     if closures is not None:
         scope.env.update(closures.env)
         scope.closures.update(closures.closures)
@@ -54,6 +57,23 @@ def _parameters(function: Function) -> list[str]:
     return [argument.arg for argument in named] + [
         extra.arg for extra in (arguments.vararg, arguments.kwarg) if extra
     ]
+
+
+def _none(function: Function) -> frozenset[str]:
+    """Parameters whose default is None."""
+    arguments = function.args
+    named = [*arguments.posonlyargs, *arguments.args][-len(arguments.defaults) or len(arguments.args) :]
+    pairs = [
+        *zip(named, arguments.defaults, strict=False),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return frozenset(a.arg for a, given in pairs if isinstance(given, ast.Constant) and given.value is None)
+
+
+def _texts(function: Function) -> frozenset[str]:
+    """Parameters that are annotated as a text, or as one that may be None."""
+    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    return frozenset(a.arg for a in arguments if a.annotation is not None and _TEXT.match(ast.unparse(a.annotation)))
 
 
 def _give_instance(scope: Scope, owner: str, me: str) -> None:
@@ -88,7 +108,8 @@ def call_function(
     """What a function of this module returns for these arguments, and what it leaves of those it changes in place."""
     if id(function) in caller.active or len(caller.active) >= MAX_DEPTH:
         return UNKNOWN, {}
-    scope = Scope(caller.run, owner=caller.owner, active=(*caller.active, id(function)), seeded=caller.seeded)
+    active = (*caller.active, id(function))
+    scope = Scope(caller.run, owner=caller.owner, active=active, seeded=caller.seeded, texts=_texts(function))
     if function.name in caller.closures:
         scope.env.update(caller.env)
     scope.closures.update(caller.closures)
@@ -97,9 +118,9 @@ def call_function(
     defaults = _defaults(function, scope)
     given_names = {*names[: len(positional)], *named}
     scope.fixed = {
-        name: known(value) == "True"
+        name: None if value == EMPTY else known(value) == "True"
         for name, value in defaults.items()
-        if name not in given_names and known(value) in ("True", "False")
+        if name not in given_names and (known(value) in ("True", "False") or name in _none(function))
     }
     scope.env.update(defaults)
     scope.env.update(zip(names, positional, strict=False))

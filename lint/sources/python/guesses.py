@@ -31,7 +31,7 @@ _MODEL: Final = frozenset(
     predict respond response responses create send stream astream prompt query gpt claude""".split()
 )
 """Words in the names of calls that send messages to a model."""
-_COMPACTS: Final = frozenset("summarized summarize summary compact compacted compaction".split())
+_COMPACTS: Final = frozenset("summarized summarize summary compact compacted compaction digest".split())
 """Words of functions that cut a conversation seldom, and on purpose."""
 _KEEPS: Final = frozenset(
     """append extend insert add update dumps dump print len debug info warning error log exception isinstance
@@ -103,7 +103,7 @@ def returned(function: Function, value: Value, scope: Scope) -> None:
     if looks_like_messages(value):
         if _COMPACTS & set(names.words(function.name)):
             return
-        _note(function.name, {"messages": value}, function, scope)
+        _note(function.name, {"messages": value}, function, scope, kept=True)
     elif kind and isinstance(value, Text):
         _note(function.name, {kind: value}, function, scope)
 
@@ -112,7 +112,9 @@ def _decorator(node: ast.expr) -> str:
     return chain(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2]
 
 
-def _note(name: str, arguments: dict[str, Value], node: ast.expr | ast.stmt, scope: Scope) -> None:
+def _note(
+    name: str, arguments: dict[str, Value], node: ast.expr | ast.stmt, scope: Scope, *, kept: bool = False
+) -> None:
     if any(volatile(value) for value in arguments.values()):
         row, column = place(node)
-        scope.run.hits.append(Hit(name, row, column, arguments, {}, guessed=True))
+        scope.run.hits.append(Hit(name, row, column, arguments, {}, guessed=True, kept=kept))

@@ -75,9 +75,9 @@ def _set_in_message(
 
 
 def edit(name: str, scope: Scope, node: ast.stmt | ast.expr) -> None:
-    """Note that earlier items of a list are rewritten."""
+    """Note that earlier items of a list are rewritten; for another try they may have to be."""
     held = scope.env.get(name)
-    if held is not None:
+    if held is not None and not scope.failed:
         row, column = place(node)
         shape = held if isinstance(held, Seq) else Seq(items_of(held))
         scope.env[name] = marked(shape, Part("edited", name, row, column))

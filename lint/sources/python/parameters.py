@@ -41,7 +41,9 @@ def scope_flows(hit: Hit) -> list[Flow]:
         value = hit.arguments.get(key)
         if value is None or key not in hit.places or _forced(hit, key):
             continue
-        changes = _drawn(value) or (_given(value, key) and not (key == "response_format" and _is_wrapper(hit)))
+        changes = _drawn(value, hit.places[key]) or (
+            _given(value, key) and not (key == "response_format" and _is_wrapper(hit))
+        )
         if changes or _deployed(value):
             row, column = hit.places[key]
             told = kind if changes or kind != "model" else "deployed"
@@ -61,9 +63,21 @@ def _is_wrapper(hit: Hit) -> bool:
     prompt = [hit.arguments[key] for key in _PROMPT if key in hit.arguments]
     if any(param(value) for value in prompt):
         return True
+    rules = hit.arguments.get("system") or hit.arguments.get("instructions") or _rules(hit.arguments.get("messages"))
+    if rules is not None and param(rules):
+        return True
     model = hit.arguments.get("model")
     spoken = (part for value in prompt for part in _spoken(value))
     return model is not None and param(model) is not None and all(part.kind != STATIC for part in spoken)
+
+
+def _rules(messages: Value | None) -> Value | None:
+    """The system text of messages: who says that says what is asked for, and in which form."""
+    items = messages.items if isinstance(messages, Seq) else ()
+    first = items[0] if items else None
+    role = parts_of(first.get("role") or EMPTY) if isinstance(first, Map) else ()
+    is_system = "".join(part.text or "" for part in role) in ("system", "developer")
+    return first.get("content") if isinstance(first, Map) and is_system else None
 
 
 def _spoken(value: Value) -> Iterator[Part]:
@@ -72,24 +86,36 @@ def _spoken(value: Value) -> Iterator[Part]:
         yield from parts_of((item.get("content") or EMPTY) if isinstance(item, Map) else item)
 
 
-def _drawn(value: Value) -> bool:
-    """Whether it is drawn, or another one where the environment does not say it."""
-    return any(part.kind in (DEFAULTED, "sampled", "random") for part in parts_of(value))
+def _drawn(value: Value, place: tuple[int, int]) -> bool:
+    """Whether it is drawn, or read anew by each call and another one where the environment does not say it."""
+    parts = parts_of(value)
+    return any(
+        part.kind in ("sampled", "random") or (part.kind == DEFAULTED and (part.row, part.column) == place)
+        for part in parts
+    )
 
 
 def _deployed(value: Value) -> bool:
-    """Whether only the environment says it: one for all that a deployment sends."""
-    return any(part.kind == ENVIRONMENT for part in parts_of(value))
+    """Whether the environment says it: one for all that a deployment sends."""
+    return any(part.kind in (ENVIRONMENT, DEFAULTED) for part in parts_of(value))
 
 
 def _given(value: Value, key: str) -> bool:
     """Whether an argument that the caller gave has another name here, or stands inside something."""
     structured = key != "response_format" or (isinstance(value, Map) and not value.made)
+    value = _schema(value) if isinstance(value, Map) else value
     return (
         key != "model"
         and structured
         and any(part.kind == PARAM and "." not in part.label and part.label != key for part in parts_of(value))
     )
+
+
+def _schema(given: Map) -> Value:
+    """The schema in a response format; whether it is strict, and its name, go with it."""
+    inner = given.get("json_schema")
+    held = inner.get("schema") if isinstance(inner, Map) else given.get("schema")
+    return given if held is None else held
 
 
 def _cached(hit: Hit) -> Iterator[Flow]:

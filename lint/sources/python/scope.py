@@ -20,7 +20,7 @@ class OutOfSteps(Exception):
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A prompt handed to a call site. name: of the site; arguments: what was given, by what it is. guessed: it is no
-    site that we know, only something that is called or built like a prompt."""
+    site that we know, only something that is called or built like a prompt; kept: it is returned, and sent or not."""
 
     name: str
     row: int
@@ -28,6 +28,7 @@ class Hit:
     arguments: dict[str, Value]
     places: dict[str, tuple[int, int]]
     guessed: bool = False
+    kept: bool = False
 
 
 @dataclass(slots=True)
@@ -58,7 +59,9 @@ class Scope:
     list it walks over; aged: those of them that a loop tells old from new; orders: what leaves the order of the loops
     around open; bounded: what is done here is done as often as needed, or when something is too long; born: how
     many orders were open when a name was bound; fixed: parameters that are left at a
-    true or false default; seeded: the random module has a fixed seed."""
+    default of true, false or None; seeded: the random module has a fixed seed; texts: parameters that are
+    annotated as such; left: a branch that is always taken has returned; failed: a request has failed
+    before."""
 
     run: Run
     env: dict[str, Value] = field(default_factory=dict)
@@ -67,13 +70,16 @@ class Scope:
     walks: dict[str, str] = field(default_factory=dict)
     aged: set[str] = field(default_factory=set)
     orders: tuple[Part, ...] = ()
-    fixed: Mapping[str, bool] = field(default_factory=dict)
+    fixed: Mapping[str, bool | None] = field(default_factory=dict)
     closures: dict[str, Function] = field(default_factory=dict)
     returned: list[Value] = field(default_factory=list)
     seeded: bool = False
     top: bool = False
     bounded: bool = False
     born: dict[str, int] = field(default_factory=dict)
+    texts: frozenset[str] = frozenset()
+    left: bool = False
+    failed: bool = False
 
     def resolve(self, node: ast.expr) -> str:
         """The dotted name a callee was imported as, or "" when it is no imported or built-in name."""
@@ -101,7 +107,12 @@ class Scope:
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             inner = self.decides(test.operand)
             return None if inner is None else not inner
-        return self.fixed.get(test.id) if isinstance(test, ast.Name) else None
+        if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and len(test.ops) == 1:
+            left, right = self.fixed.get(test.left.id, ...), test.comparators[0]
+            if left is None and isinstance(right, ast.Constant) and right.value is None:
+                return isinstance(test.ops[0], ast.Is)
+        held = self.fixed.get(test.id, ...) if isinstance(test, ast.Name) else ...
+        return None if held is ... else bool(held)
 
     def branch(self) -> Scope:
         """The same place, with names of its own."""
@@ -120,6 +131,8 @@ class Scope:
             self.top,
             self.bounded,
             self.born,
+            self.texts,
+            failed=self.failed,
         )
 
     def collected(self, held: Value, name: str = "") -> Value:

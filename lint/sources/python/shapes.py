@@ -16,9 +16,16 @@ def cuts_front(bounds: ast.Slice) -> bool:
         return False
     if isinstance(lower, ast.UnaryOp) and isinstance(lower.op, ast.USub):
         return not (isinstance(lower.operand, ast.Constant) and lower.operand.value == 1)
+    return any(_less_than_all(inner) for inner in ast.walk(lower))
+
+
+def _less_than_all(node: ast.AST) -> bool:
+    """Whether this is a length less something; from a length on is what came behind, or a text without its head."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return False
     return any(
         isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "len"
-        for inner in ast.walk(lower)
+        for inner in ast.walk(node.left)
     )
 
 

@@ -35,6 +35,8 @@ def follow(tree: ast.Module, text: str, sites: Sites = ()) -> list[Hit]:
 def execute(body: Iterable[ast.stmt], scope: Scope) -> None:
     """Follow statements one by one."""
     for statement in body:
+        if scope.left:
+            return
         scope.run.step()
         handler = _HANDLERS.get(type(statement))
         if handler is not None:
@@ -107,6 +109,7 @@ def _branch(node: ast.If, scope: Scope) -> None:
     bodies: list[list[ast.stmt]] = []
     otherwise: list[ast.stmt] = [node]
     outer = scope.bounded
+    leaves = scope.decides(node.test) and isinstance(node.body[-1], ast.Return | ast.Raise)
     while len(otherwise) == 1 and isinstance(otherwise[0], ast.If):
         link = otherwise[0]
         evaluate(link.test, scope)
@@ -116,7 +119,7 @@ def _branch(node: ast.If, scope: Scope) -> None:
         if decided is not False:
             bodies.append(link.body)
     _both([*bodies, otherwise], scope)
-    scope.bounded = outer
+    scope.bounded, scope.left = outer, scope.left or bool(leaves)
 
 
 def _both(bodies: Iterable[list[ast.stmt]], scope: Scope) -> None:
@@ -208,7 +211,10 @@ def _with(node: ast.With | ast.AsyncWith, scope: Scope) -> None:
 
 def _try(node: ast.Try, scope: Scope) -> None:
     execute(node.body, scope)
-    _both([*(handler.body for handler in node.handlers), node.orelse], scope)
+    outer, scope.failed = scope.failed, True
+    _both([handler.body for handler in node.handlers], scope)
+    scope.failed = outer
+    execute(node.orelse, scope)
     execute(node.finalbody, scope)
 
 

@@ -19,6 +19,7 @@ from lint.sources.python.scope import Hit
 from lint.sources.python.values import DYNAMIC, NEUTRAL, PARAM, STATIC, Map, Part, Seq, Spread, Text, Value, parts_of
 
 _ORDERED: Final = frozenset({"unordered", "shuffled", "sampled", "json_order", "json_format", "address"})
+_DRAWN: Final = frozenset({"random", "sampled", "shuffled"})
 _LISTS: Final = frozenset({"window", "edited", "moving"})
 _CERTAIN: Final = frozenset(
     """clock date id random sampled shuffled unordered replica state counter signed docs window""".split()
@@ -68,8 +69,16 @@ def _prompt(hit: Hit) -> Iterator[Flow]:
         if judged is not None:
             kind, more = judged
             where = stand.where
-            loose = part.loose and where not in ("tools", "system")
+            loose = where not in ("tools", "system") and _is_loose(part, hit, stand)
             yield Flow(kind, part.label, part.row, part.column, hit.name, hit.row, where, stand.tokens, more, loose)
+
+
+def _is_loose(part: Part, hit: Hit, stand: _Stand) -> bool:
+    """Whether a part may well be of this request alone, or nobody knows that something else stands behind it: items
+    of its caller's, what is drawn for a prompt of its own, a conversation that is only returned, a turn of one."""
+    if part.kind == PARAM:
+        return stand.where == "turn" or stand.tokens < TEXT_TOKENS
+    return part.loose or (hit.guessed and part.kind in _DRAWN) or (hit.kept and part.kind in _LISTS)
 
 
 def _stands(sections: list[_Section]) -> Iterator[_Stand]:

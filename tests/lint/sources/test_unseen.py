@@ -1,4 +1,4 @@
-"""What unseen code taught from round 6 on: each false finding as it was, and its neighbour that is true."""
+"""What unseen names, templates, files and logs taught from round 6 on: each false finding, and its neighbour."""
 
 import io
 import json
@@ -9,24 +9,7 @@ from lint.documents import NotInspected
 from lint.linter import lint_text
 from lint.sources import jinja, prompt_text
 from lint.sources.names import classify
-from lint.sources.python import PythonModule, read
-
-HEAD = """
-import os, subprocess, time
-from elsewhere import RunResponse, llm
-POLICY = "Follow the policy. " * 400
-"""
-RULES = "Answer by these rules. " + "Be brief and name your source. " * 12
-
-
-def flows(text: str) -> list[tuple[str, str]]:
-    (module,) = read("app.py", io.BytesIO((HEAD + text).encode()))
-    assert isinstance(module, PythonModule), module
-    return [(flow.kind, flow.where) for flow in module.flows]
-
-
-def severities(filename: str, text: str) -> list[tuple[str, str]]:
-    return [(finding.code, finding.severity) for finding in lint_text(filename, text)]
+from tests.lint.sources.unseen import RULES, severities
 
 
 @pytest.mark.parametrize(
@@ -49,7 +32,11 @@ def severities(filename: str, text: str) -> list[tuple[str, str]]:
         ("step.docstring.description", "neutral"),
         ("document.title", "docs"),
         ("document_type", "neutral"),
-        ("setup_context", "docs"),
+        ("setup_context", None),
+        ("context", "docs"),
+        ("retrieved_context", "docs"),
+        ("context.tool_name", "neutral"),
+        ("agent_skills_docs", "neutral"),
         ("session_id", "id"),
         ("time_zone", None),
         ("current_time", "clock"),
@@ -63,64 +50,9 @@ def test_the_last_word_counts(label: str, kind: str | None) -> None:
     assert classify(label) == kind
 
 
-WINDOWS = {
-    "too many": ("if len(history) > 9:\n        history.pop(0)", 1),
-    "while too many": ("while history:\n        if size(history) < 9:\n            break\n        history.pop(0)", 1),
-    "a queue": ("while len(history) > limit:\n        history.popleft()", 1),
-    "the system text": ("if history[0]['role'] == 'system':\n        system = history.pop(0)", 0),
-    "once": ("first = history[0]\n    history.pop(0)", 0),
-}
-
-
-@pytest.mark.parametrize("name", WINDOWS)
-def test_the_first_message_taken_out(name: str) -> None:
-    """While there are too many it is a window; once it is the system text, or something like it."""
-    body, found = WINDOWS[name]
-    code = f"def ask(client, history, limit):\n    {body}\n    client.responses.create(model='m', input=history)\n"
-    assert flows(code).count(("window", "history")) == found
-
-
-@pytest.mark.parametrize(
-    ("model", "severity"),
-    [
-        ("os.getenv('MODEL')", ["info"]),
-        ("os.environ['MODEL']", ["info"]),
-        ("os.getenv('MODEL', None)", ["info"]),
-        ("os.getenv('MODEL', 'small')", ["warning"]),
-        ("os.environ.get('MODEL', default='small')", ["warning"]),
-        ("'small'", []),
-    ],
-)
-def test_models_of_the_environment(model: str, severity: list[str]) -> None:
-    """One deployment has one model, unless the code has another where the deployment says nothing."""
-    code = f"import os\ndef ask(client, m):\n    client.chat.completions.create(model={model}, messages=m)\n"
-    assert [level for code, level in severities("app.py", code) if code == "PC601"] == severity
-
-
-def test_the_class_of_an_answer() -> None:
-    """What keeps messages of an answer sends them to nobody; what asks a model does."""
-    body = "    kept = [{'role': 'user', 'content': 'Hi'}, *history][-5:]\n"
-    assert flows(f"def f(history):\n{body}    return RunResponse(messages=kept)\n") == []
-    assert flows(f"def f(history):\n{body}    return llm.response(messages=kept)\n") == [("window", "history")]
-
-
-def test_little_stands_behind() -> None:
-    """A line or two behind what a prompt says anew are for information, sixty tokens a warning."""
-    for chars, severity in ((160, "info"), (320, "warning")):
-        tail = "Write one line. " * (chars // 16)
-        code = f"import os\ndef build_prompt():\n    return f'In {{os.getcwd()}}. {tail}'\n"
-        assert severities("app.py", code) == [("PC106", severity)]
-
-
-def test_a_folder_ahead_of_a_conversation() -> None:
-    """Who works in another folder has another conversation too; a clock there is another one in each turn."""
-    call = "client.chat.completions.create(model='m', messages=[{{'role': 'system', 'content': f'{}'}}, *history])"
-    for text, found in (("{os.getcwd()}", "info"), ("{time.time()}", "error")):
-        code = f"import os, time\ndef ask(client, history):\n    {call.format(text)}\n"
-        assert [level for _, level in severities("app.py", code)] == [found]
-
-
 CODE = "import os\n{% if context %}\nfrom app import context\n{% endif %}\n\ndef main():\n    run({{ query }})\n"
+
+
 PAGE = "---\nhide:\n  - navigation\n---\n# {{ query }}\n" + RULES
 
 
@@ -180,58 +112,6 @@ def test_a_folder_in_one_body() -> None:
     assert severities("body.json", json.dumps(body)) == [("PC106", "info")]
 
 
-DRAWN = {
-    "one thing": ("random.choice(TOPICS)", "info", "warning"),
-    "a number": ("random.randint(1, 9)", "info", "error"),
-    "picks": ("random.sample(range(90), 4)", "info", "warning"),
-    "examples": ("random.sample(TOPICS, 4)", "warning", "warning"),
-    "a set of what is given": ("set(names)", "info", "error"),
-    "a set of our own": ("{'tea', 'milk', *names}", "error", "error"),
-    "a set of ours": ("set(TOPICS)", "error", "error"),
-    "a folder": ("os.listdir('docs')", "error", "error"),
-}
-
-
-@pytest.mark.parametrize("name", DRAWN)
-def test_what_comes_again(name: str) -> None:
-    """What may be in one request alone costs no other in a prompt of its own; in system text it costs them all."""
-    drawn, prompt, system = DRAWN[name]
-    head = f"import os, random\nfrom elsewhere import TOPICS\nRULES = {RULES!r}\n"
-    for kind, expected in (("prompt", prompt), ("system_prompt", system)):
-        code = f"{head}def build_{kind}(names):\n    found = {drawn}\n    return f'Of {{found}}. ' + RULES\n"
-        assert [severity for _, severity in severities("app.py", code)] == [expected], kind
-
-
-def test_what_a_loop_begins_anew() -> None:
-    """A text that each round writes for itself has no order; one that they all add to has."""
-    for start, found in (("", []), ("text = ''\n    ", [("unordered", "prompt")])):
-        begun = "" if start else "text = ''\n        "
-        code = (
-            f"def build_prompt(folder):\n    {start}for name in os.listdir(folder):\n        {begun}"
-            "for line in open(name):\n            text += line\n    return text + POLICY\n"
-        )
-        assert flows(code) == found
-
-
-ITEMS = {
-    "of a kind": ("{**m, 'content': as_text(m['content'])} if isinstance(m['content'], list) else m", False),
-    "of a role": ("{**m, 'content': as_text(m['content'])} if m.get('role') == 'user' else m", False),
-    "of a role, cut": ("{**m, 'content': m['content'][:80]} if m.get('role') == 'tool' else m", True),
-    "of a role, gone": ("{**m, 'content': '[gone]'} if m['role'] == 'tool' else m", True),
-    "old ones": ("{**m, 'content': as_text(m['content'])} if is_old(m) else m", True),
-    "before a place": ("as_text(m) if m['at'] < limit else m", True),
-    "all": ("as_text(m)", False),
-}
-
-
-@pytest.mark.parametrize("name", ITEMS)
-def test_some_items_rewritten(name: str) -> None:
-    """What is done to a message for its kind is done each time; for its age it is done once it was sent."""
-    item, edited = ITEMS[name]
-    code = f"def ask(client, history, limit):\n    history = [{item} for m in history]\n"
-    assert ("edited" in dict(flows(f"{code}    client.responses.create(model='m', input=history)\n"))) == edited
-
-
 def test_an_alias_is_one_text() -> None:
     """A YAML text that others refer to is reported once."""
     text = f"prompt: &p |\n  Now {{current_time}}\n  {RULES}\nb: {{prompt: *p}}\nc: {{prompt: *p}}\n"
@@ -261,3 +141,13 @@ def test_a_filter_of_the_application() -> None:
         f"You are asked {{{{ user_name | untrusted(quote=True) }}}}\n{RULES}\n{{% if x is odd_one %}}!{{% endif %}}\n"
     )
     assert ("PC104", "error") in severities("p.j2", text)
+
+
+def test_ids_in_files_of_tools() -> None:
+    """What stands in a file of tools is the same in each request; what was sent may not be."""
+    tools = [
+        {"name": "find", "description": "Writes /tmp/6f0c8f7e-1111-4aaa-8bbb-000000000001/out", "parameters": {}}
+    ]
+    assert severities("tools.json", json.dumps(tools)) == [("PC103", "info")]
+    body = {"model": "m", "tools": tools, "messages": [{"role": "user", "content": "Hi"}]}
+    assert ("PC103", "error") in severities("body.json", json.dumps(body))
