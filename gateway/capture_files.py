@@ -45,6 +45,8 @@ class CaptureFiles:
         Raises OSError: then nothing of it is in the file.
         """
         data = line + b"\n"
+        if self._file is not None and not os.fstat(self._file.fileno()).st_nlink:
+            self.close()  # somebody deleted it
         if self._file is not None and self._size + len(data) > self._most:
             self.close()
             _pack(self._path)
@@ -64,6 +66,7 @@ class CaptureFiles:
             self._file = None
 
     def _begin(self, when: float) -> FileIO:
+        self._folder.mkdir(mode=0o700, exist_ok=True)
         self._prune()
         self._begun += 1
         stamp = datetime.fromtimestamp(when, UTC).strftime("%Y%m%dT%H%M%S")

@@ -83,8 +83,8 @@ def _strings(text: str) -> dict[int, int]:
     lines = starts(text)
     strings: dict[int, int] = {}
     for found in _PYTHON.finditer(text):
-        row, last = bisect_right(lines, found.start()), bisect_right(lines, found.end() - 1)
-        if row < last:
+        if "\n" in found[0] or "\r" in found[0]:
+            row, last = bisect_right(lines, found.start()), bisect_right(lines, found.end() - 1)
             strings.setdefault(last, row)
     return strings
 

@@ -15,24 +15,15 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from typing import Final
 
+from prefix.kept_words import CALENDAR, LABELS
 from prefix.volatile import Kind, VolatileSpan, find_volatile
 
-LABELS: Final = frozenset(
-    "now current today date time datetime timestamp day weekday clock is it the id ids uuid generated started "
-    "session request req resp response message msg trace span run thread conversation conv chat chatcmpl call job "
-    "event tool toolu batch correlation cwd pwd working directory dir workspace root path project folder host "
-    "hostname pod node worker server machine instance container pid rank replica build commit branch git head "
-    "status turn step attempt round iteration query token tokens credits requests messages turns steps calls "
-    "context budget left remaining used so far of out x anthropic billing attribution header object at tmp "
-    "temp".split()
-)
-"""Words that are kept where they stand right before a value that moves."""
 _KEPT: Final = frozenset(("true", "false", "null"))
 _LABEL_REACH: Final = 40
 _TOKEN: Final = re.compile(
     r"[A-Za-z0-9+/=_-]{256,}|[A-Za-z]+|[0-9]+|[^\x00-\x7f\s]|\\(?:u[0-9a-fA-F]{4}|[nrtbf\"\\/])"
 )
-_WORD: Final = re.compile("[A-Za-z]+")
+_WORD: Final = re.compile(r"[^\W\d_]+")
 _NUMBER: Final = re.compile("[0-9]+")
 _LINE: Final = re.compile(r"[^\n]+|\n")
 _MOVING: Final = frozenset(("clock_second", "clock_minute", "date", "counter"))
@@ -116,19 +107,23 @@ class Hashed:
 
     def _value(self, kind: Kind, value: str) -> str:
         if kind in _MOVING:
-            return _NUMBER.sub(self._pair_by_pair, value)
+            return _NUMBER.sub(self._pair_by_pair, _WORD.sub(self._calendar_word, value))
         if kind == "epoch":
             return value[:3] + _NUMBER.sub(lambda found: self._any_digits(found[0], value), value[3:])
         if kind == "signed_url":
             return _PARAMETER.sub(lambda found: found[1] + self._id(found[2]), value)
         return self._id(value)
 
+    def _calendar_word(self, found: re.Match[str]) -> str:
+        word = found[0]
+        if word.lower() in CALENDAR or word.lower() in LABELS or (word[0] > "\x7f" and CALENDAR.issuperset(word)):
+            return word
+        return _TOKEN.sub(lambda part: self._coded(part[0], ""), word)
+
     def _id(self, value: str) -> str:
         start = 2 if value.startswith("01") else 0
         digest = self._digest("id", value, len(value))
-        changed = (
-            chr(_ID_CLASS[one][by]) if one in _ID_CLASS else one for one, by in zip(value, digest, strict=True)
-        )
+        changed = map(_of_id, value, digest)
         return value[:start] + "".join(changed)[start:]
 
     def _pair_by_pair(self, found: re.Match[str]) -> str:
@@ -225,6 +220,12 @@ def _wide(one: str, by: bytes) -> str:
     """Another letter with as many bytes in UTF-8."""
     size = bytes_of(one)
     return chr(WIDE[size] + int.from_bytes(by, "big") % (32 if size == 2 else 4096))
+
+
+def _of_id(one: str, by: int) -> str:
+    if one > "\x7f":
+        return _wide(one, bytes((by,)))
+    return chr(_ID_CLASS[one][by]) if one in _ID_CLASS else one
 
 
 def _cased(made: str, token: str) -> str:

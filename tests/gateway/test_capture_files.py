@@ -3,6 +3,7 @@
 import errno
 import gzip
 import json
+import shutil
 import stat
 import subprocess
 import sys
@@ -108,6 +109,17 @@ def test_half_a_line_spoils_no_other(tmp_path: Path) -> None:
             found += [body["prompt"][:6] for _, body in requests(path.name, file, tally)]
     assert found == ["000001", "000003"]
     assert (tally.bad, "breaks off" in tally.first_bad[1]) == (1, True)
+
+
+def test_files_that_somebody_deletes(tmp_path: Path) -> None:
+    """Captures that were read and cleared away, with their folder: the next line is in a new file."""
+    folder = tmp_path / "c"
+    files = CaptureFiles(folder, 4096, 9)
+    files.write(line(1), NOW)
+    shutil.rmtree(folder)
+    files.write(line(2), NOW)
+    files.close()
+    assert read(folder) == ["000002"]
 
 
 @pytest.mark.parametrize("name", ["file/below", "no/such/folder"])

@@ -129,16 +129,16 @@ class Module:
         """Functions whose text speaks of prompts and in which, or in what they call, something changes."""
         origins = _ORIGINS | RETRIEVES if "retriev" in self.text else _ORIGINS
         lines = self.text.split("\n")
-        bodies = {name: lines[_first(node) - 1 : node.end_lineno] for name, node in self.functions.items()}
+        bodies = {n: "\n".join(lines[_first(node) - 1 : node.end_lineno]) for n, node in self.functions.items()}
         named = re.compile(rf"\b(?:{'|'.join(map(re.escape, self.changing))})\b") if self.changing else None
         own = {
             name
             for name, called in self.calls.items()
-            if called & origins or (named and any(named.search(line) for line in bodies[name]))
+            if called & origins or (named and named.search(bodies[name]))
         }
         owners = {name.rpartition(".")[0] for name in own if name.endswith(".__init__")}
         own |= {name for name in self.calls if name.rpartition(".")[0] in owners}
-        return {name for name in self._callers(own) if any(_PROMPTS.search(line) for line in bodies[name])}
+        return {name for name in self._callers(own) if _PROMPTS.search(bodies[name])}
 
     def _callers(self, functions: set[str]) -> set[str]:
         """These functions and all that call them, however far."""

@@ -67,7 +67,10 @@ class Map:
 
     def get(self, key: str) -> Value | None:
         """The value at a key, or None."""
-        return next((value for name, value in reversed(self.entries) if name == key), None)
+        for name, value in reversed(self.entries):
+            if name == key:
+                return value
+        return None
 
 
 Value = Text | Spread | Seq | Map

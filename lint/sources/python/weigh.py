@@ -8,8 +8,7 @@ behind a conversation: no two requests share what is behind that.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from lint.sources import names
 from lint.sources.flow import CHARS_PER_TOKEN, PAGE_TOKENS, TEXT_TOKENS, Flow
@@ -27,8 +26,7 @@ _CERTAIN: Final = frozenset(
 """Kinds that change for sure, whatever the value is used for."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
+class _Section(NamedTuple):
     where: str
     parts: tuple[Part, ...]
 
@@ -45,8 +43,7 @@ def flows(hits: list[Hit]) -> list[Flow]:
     return sorted(best.values(), key=lambda flow: (flow.row, flow.column, flow.kind))
 
 
-@dataclass(frozen=True, slots=True)
-class _Stand:
+class _Stand(NamedTuple):
     """Where a part stands. tokens, unknown: of static text behind it that it could cost; history: the conversation
     stands behind it; first: nothing that varies stands before it in the same text; late: a conversation stands before
     it."""
