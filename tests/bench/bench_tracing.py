@@ -2,7 +2,7 @@
 
     .venv/bin/python -m tests.bench.bench_tracing [--rounds 12] [--requests 200] [--port 23100]
 
-Three gateways (`off`: nothing counted, nothing attributed; `default`; `traced`: the defaults, and every request's
+Three gateways (`off`: nothing counted, attributed or shown; `default`; `traced`: the defaults, and every request's
 spans to a collector by OTLP/HTTP) stand before one simulated engine, each in a process of its own. They get such
 requests by turns, in short rounds, and the kernel's count of each process's CPU time (all threads) is read around
 each turn, so that a busy machine slows all three alike. The table has the quietest quarter of the rounds (the
@@ -34,6 +34,8 @@ from gateway.misses import Misses
 from gateway.otlp_settings import TracingConfig
 from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
+from telemetry.board import Board
+from telemetry.cells import Key
 from telemetry.knowledge import Explained
 
 MODES = ("off", "default", "traced")
@@ -43,7 +45,12 @@ _WORDS = "the of and to in is that for it with as on be at by this have from or 
 
 
 class _CountsNothing(Aggregate):
-    def record(self, record: RequestRecord) -> None:
+    def record(self, record: RequestRecord) -> Key:
+        return "", "", ""
+
+
+class _ShowsNothing(Board):
+    def record(self, *_: object) -> None:
         pass
 
 
@@ -63,7 +70,8 @@ def gateway(mode: str, port: int, engine: str, collector: str) -> None:
     tracing = TracingConfig(endpoint=collector) if mode == "traced" else TracingConfig()
     config = Config(port=port, engines=(engine,), tracing=tracing)
     if mode == "off":
-        with mock.patch("gateway.app.Aggregate", _CountsNothing), mock.patch("gateway.app.Misses", _ExplainsNothing):
+        parts = {"Aggregate": _CountsNothing, "Board": _ShowsNothing, "Misses": _ExplainsNothing}
+        with mock.patch.multiple("gateway.app", **parts):
             serve.run(config, lambda: config)
     else:
         serve.run(config, lambda: config)
