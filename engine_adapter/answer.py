@@ -89,7 +89,8 @@ def read(answer: Answer, event: bytes, reader: Reader) -> None:
     if isinstance(payload, dict):
         if payload.get("error") or "error" in (payload.get("object"), payload.get("type")):
             answer.error = answer.error or message_of(payload) or "error event"
-        _identify(answer, payload)
+        if answer.name is None:
+            _identify(answer, payload)
         reader(answer, payload)
     elif data.strip() == events.DONE:
         answer.done = True

@@ -97,10 +97,12 @@ class Delivery:
             result = await relay_stream(response, first, send, tap, notice, dialect)
         except asyncio.CancelledError:
             result = tap.close()
-            exchange.usage, exchange.said = result.usage, said_by(result)
+            exchange.usage = result.usage
+            exchange.said = said_by(result)
             raise
         self._remember(exchange, tap.response_id)
-        exchange.said = said_by(result)
+        if exchange.trace.sampled:
+            exchange.said = said_by(result)
         exchange.usage, exchange.outcome = result.usage if exchange.api.counted else None, result.outcome
         if result.outcome != "ok":
             exchange.error_type = "stream_broken" if result.outcome == "truncated" else "engine_error"

@@ -2,11 +2,11 @@
 
     .venv/bin/python -m tests.bench.bench_tracing [--rounds 12] [--requests 200] [--port 23100]
 
-Three gateways (`off`: nothing counted, nothing attributed; `default`; `traced`: the defaults, and every request's
-spans to a collector by OTLP/HTTP) stand before one simulated engine, each in a process of its own. They get such
-requests by turns, in short rounds, and the kernel's count of each process's CPU time (all threads) is read around
-each turn, so that a busy machine slows all three alike. The table has the quietest quarter of the rounds (the
-first quartile), their ratio to `off`, and in brackets the median of all rounds' ratios.
+Four gateways (`off`: nothing counted, shown or explained; `counted`: nothing explained; `default`; `traced`: the
+defaults, and every request's spans to a collector by OTLP/HTTP) stand before one simulated engine, each in a process
+of its own. They get such requests by turns, in short rounds, and the kernel's count of each process's CPU time (all
+threads) is read around each turn, so that a busy machine slows all alike. The table has the quietest quarter of the
+rounds (the first quartile), their ratio to `off`, and in brackets the median of all rounds' ratios.
 
 chat2k and chat32k: a shared beginning of three quarters, a new question; sse64: chat2k streamed, 64 tokens.
 """
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -34,16 +34,23 @@ from gateway.misses import Misses
 from gateway.otlp_settings import TracingConfig
 from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
+from telemetry.board import Board
+from telemetry.cells import Key
 from telemetry.knowledge import Explained
 
-MODES = ("off", "default", "traced")
+MODES = ("off", "counted", "default", "traced")
 SCENARIOS = {"chat2k": (2 << 10, 0), "chat32k": (32 << 10, 0), "sse64": (2 << 10, 64)}
 CONCURRENCY = 8
 _WORDS = "the of and to in is that for it with as on be at by this have from or one had not but what all".split()
 
 
 class _CountsNothing(Aggregate):
-    def record(self, record: RequestRecord) -> None:
+    def record(self, record: RequestRecord) -> Key:
+        return "", "", ""
+
+
+class _ShowsNothing(Board):
+    def record(self, *_: object) -> None:
         pass
 
 
@@ -61,11 +68,11 @@ class _ExplainsNothing(Misses):
 def gateway(mode: str, port: int, engine: str, collector: str) -> None:
     """Serve until killed."""
     tracing = TracingConfig(endpoint=collector) if mode == "traced" else TracingConfig()
-    config = Config(port=port, engines=(engine,), tracing=tracing)
-    if mode == "off":
-        with mock.patch("gateway.app.Aggregate", _CountsNothing), mock.patch("gateway.app.Misses", _ExplainsNothing):
-            serve.run(config, lambda: config)
-    else:
+    config = Config(port=port, engines=(engine,), tracing=tracing, poll_interval_s=60)  # no looks at the engine
+    uncounted = {"Aggregate": _CountsNothing, "Board": _ShowsNothing}
+    unexplained = {"Misses": _ExplainsNothing}
+    left_out = {"off": uncounted | unexplained, "counted": unexplained}
+    with mock.patch.multiple("gateway.app", **left_out.get(mode, {"Misses": Misses})):
         serve.run(config, lambda: config)
 
 
@@ -141,13 +148,6 @@ async def turn(url: str, pid: int, asks: list[bytes], settle_s: float) -> float:
     return (cpu_s(pid) - before) / len(asks) * 1e6
 
 
-async def idle(pid: int, seconds: float) -> float:
-    """CPU seconds per second that a gateway spends on nothing."""
-    before = cpu_s(pid)
-    await asyncio.sleep(seconds)
-    return (cpu_s(pid) - before) / seconds
-
-
 @contextmanager
 def process(*arguments: str) -> Iterator[int]:
     """A Python process; its id."""
@@ -174,14 +174,16 @@ async def measure(port: int, pids: dict[str, int], rounds: int, count: int, only
     """Measure and print the table."""
     urls = {mode: f"http://127.0.0.1:{port + n}" for n, mode in enumerate(MODES)}
     print(
-        f"{'':8} " + " ".join(f"{mode:>9}" for mode in MODES) + "   default/off  traced/off  (us of CPU per request)"
+        f"{'':8} "
+        + " ".join(f"{mode:>9}" for mode in MODES)
+        + "   beside off: counted, default, traced   (us of CPU per request)"
     )
     asked = 0
     for name in only:
         size, stream = SCENARIOS[name]
         found: dict[str, list[float]] = {mode: [] for mode in MODES}
         for number in range(rounds + 1):
-            for mode in MODES[number % 3 :] + MODES[: number % 3]:
+            for mode in MODES[number % 4 :] + MODES[: number % 4]:
                 asks = bodies(size, stream, asked, count)
                 asked += count
                 spent = await turn(urls[mode], pids[mode], asks, 1.3)
@@ -206,9 +208,9 @@ def main() -> None:
     parser.add_argument("--part", help=argparse.SUPPRESS)
     given = parser.parse_args()
     port = given.port
-    engine, sink = f"http://127.0.0.1:{port + 3}", f"http://127.0.0.1:{port + 4}"
+    engine, sink = f"http://127.0.0.1:{port + 4}", f"http://127.0.0.1:{port + 5}"
     if given.part == "collector":
-        asyncio.run(collector(port + 4))
+        asyncio.run(collector(port + 5))
     elif given.part is not None:
         gateway(given.part, port + MODES.index(given.part), engine, sink)
     else:
@@ -218,14 +220,16 @@ def main() -> None:
 def run(port: int, rounds: int, count: int, only: list[str]) -> None:
     """Everything in processes of its own, but the load."""
     me = ("tests.bench.bench_tracing", "--port", str(port), "--part")
-    simulated = ("engine_adapter.simulated", "--port", str(port + 3), "--speed", "1000", "--kv-capacity", "4000000")
-    with process(*simulated), process(*me, "collector"):
-        listening(port + 3)
-        with process(*me, "off") as off, process(*me, "default") as default, process(*me, "traced") as traced:
-            for n in range(3):
-                listening(port + n)
-            time.sleep(3)
-            asyncio.run(measure(port, dict(zip(MODES, (off, default, traced), strict=True)), rounds, count, only))
+    simulated = ("engine_adapter.simulated", "--port", str(port + 4), "--speed", "1000", "--kv-capacity", "4000000")
+    with ExitStack() as parts:
+        for arguments in (simulated, (*me, "collector")):
+            parts.enter_context(process(*arguments))
+        listening(port + 4)
+        pids = {mode: parts.enter_context(process(*me, mode)) for mode in MODES}
+        for n in range(len(MODES)):
+            listening(port + n)
+        time.sleep(3)
+        asyncio.run(measure(port, pids, rounds, count, only))
 
 
 if __name__ == "__main__":

@@ -142,6 +142,9 @@ def test_check_validates_and_exits(prefixgate: Command, tmp_path: Path) -> None:
     ran = prefixgate("serve", "--config", str(path), "--check")
     assert (ran.code, "PREFIXGATE_ISOLATION_SECRET" in ran.err) == (2, True)
     assert prefixgate("serve", "--check", "--tls-cert", "/no/such").code == 2
+    path.write_text("tracing: {sample_ratio: 0.1}\n")
+    ran = prefixgate("serve", "--config", str(path), "--check")
+    assert (ran.code, "set tracing.endpoint" in ran.err) == (2, True)
 
 
 def test_a_port_in_use(prefixgate: Command) -> None:
