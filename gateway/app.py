@@ -73,6 +73,7 @@ class Gateway(FastAPI):
     cors: Cors
     captures: Captures
     events: Events
+    shown: Shown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Proxied paths go straight to the proxy; everything else is FastAPI's."""
@@ -171,6 +172,7 @@ def create_app(
         redoc_url=None,
     )
     app.config = config
+    app.shown = shown
     app.cors = Cors(config.cors_origins)
     app.captures = captures
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate

@@ -8,7 +8,7 @@ not renewed for the longest time out first.
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from typing import Final, Generic, TypeVar
 
 import xxhash
@@ -28,6 +28,9 @@ _LATEST: Final = 4
 Source = TypeVar("Source")
 
 
+Names = list[Hashable]
+
+
 class Kin(Generic[Source]):
     """Recent prompts by version, and by version and message."""
 
@@ -36,37 +39,38 @@ class Kin(Generic[Source]):
     def __init__(self) -> None:
         self._latest: OrderedDict[Hashable, Finished[Source]] = OrderedDict()
 
-    def find(self, text: bytes, version: Version) -> Finished[Source] | None:
-        """The prompt that the one with this view was made like, if one is still there."""
-        for opening in _openings(text):
-            prompt = self._latest.get((version, opening))
+    def find(self, names: Names) -> Finished[Source] | None:
+        """The prompt that one with these names (`names_of`) was made like, if it is still there."""
+        for name in names:
+            prompt = self._latest.get(name)
             if prompt is not None and prompt.source is not None:
                 return prompt
-        prompt = self._latest.get(version) if version[1] is not None else None
-        return prompt if prompt is not None and prompt.source is not None else None
+        return None
 
-    def learn(self, version: Version, prompt: Finished[Source]) -> None:
-        """A prompt of this version was finished."""
+    def learn(self, names: Names, prompt: Finished[Source]) -> None:
+        """A prompt with these names was finished."""
         latest = self._latest
-        for key in (version, *[(version, opening) for opening in _openings(prompt.text)]):
-            latest[key] = prompt
-            latest.move_to_end(key)
+        for name in names:
+            latest[name] = prompt
+            latest.move_to_end(name)
         while len(latest) > _KEPT:
             latest.popitem(last=False)
 
 
-def _openings(text: bytes) -> Iterator[int]:
-    """Hashes of how the latest messages of a view begin, the last one first, then of the second of all.
-
-    None of what is too short to tell.
-    """
+def names_of(text: bytes, version: Version) -> Names:
+    """What the prompt with this view is known by, the most telling first: hashes of how its latest messages begin,
+    the last one first, of how the second of all does, and its version. No message that is too short to tell."""
+    names: Names = []
     at = len(text)
     for _ in range(_LATEST):
         at = text.rfind(MESSAGE, 0, at)
         if at < 0:
-            return
+            break
         if len(text) - at >= _OPENING:
-            yield xxhash.xxh3_64_intdigest(text[at : at + _OPENING])
-    second = text.find(MESSAGE, text.find(MESSAGE) + 1)
+            names.append((version, xxhash.xxh3_64_intdigest(text[at : at + _OPENING])))
+    second = text.find(MESSAGE, text.find(MESSAGE) + 1) if at > 0 else at
     if second < at:
-        yield xxhash.xxh3_64_intdigest(text[second : second + _OPENING])
+        names.append((version, xxhash.xxh3_64_intdigest(text[second : second + _OPENING])))
+    if version[1] is not None:
+        names.append(version)
+    return names

@@ -15,7 +15,7 @@ WINDOW = 128
 MISSES = 6
 """Searches in a row that may find nothing, each twice as far on as the one before; twice as many in all."""
 
-_STRIDE = 512
+_STRIDE = 64
 
 
 def recurring(a: bytes, b: bytes, start: int) -> tuple[tuple[int, int], ...]:

@@ -59,13 +59,13 @@ def attribute(
         return {"unknown": prompt_tokens} if prompt_tokens > 0 else {}
     if cached_tokens == prompt_tokens:
         return {}
-    size, at = places.size, cached_tokens
-    edges = [
-        (reason, place * prompt_tokens // size if place < size else prompt_tokens)
-        for reason, place in zip(_EDGES, places[1:6], strict=True)
-        if place > 0 < size
-    ]
-    known = max([edge for _, edge in edges]) if edges else 0
+    size, at, known = places.size, cached_tokens, 0
+    edges: list[tuple[Reason, int]] = []
+    for reason, place in zip(_EDGES, places[1:6], strict=True) if size > 0 else ():
+        if place > 0:
+            edge = place * prompt_tokens // size if place < size else prompt_tokens
+            known = max(known, edge)
+            edges.append((reason, edge))
     rounding = max(known, at) + page_tokens - 1  # what is missing up to here may be rounding alone
     if known < rounding and places.parted > 0 < size:
         known = max(known, min(places.parted * prompt_tokens // size, prompt_tokens, rounding))

@@ -23,7 +23,7 @@ import msgspec
 
 from prefix.blocks import BLOCK_BYTES, block_hashes
 from prefix.history import Finished, Found, History, covered_bytes, end_step, path_of
-from prefix.kin import Kin, Version
+from prefix.kin import Kin, Names, Version, names_of
 from prefix.view import MESSAGE, View
 from telemetry.attribution import Places, Reason, attribute
 from telemetry.parting import LEAST_BYTES, shared_bytes, to_the_byte
@@ -52,6 +52,7 @@ class Sight(msgspec.Struct, Generic[Source], frozen=True, gc=False):
     salt: int
     holder: int
     version: Version
+    names: Names
     places: Places
     closest: Finished[Source] | None
     shared: int
@@ -113,9 +114,13 @@ class Knowledge(Generic[Source]):
             elsewhere = max(elsewhere, lost)
         places = Places(len(text), mine, held, elsewhere, lost, apart)
         key = (view.seed, version)
-        akin = self._kin.find(text, key) if found.steps < steps else None
+        names = names_of(text, key)
+        akin = self._kin.find(names) if found.steps < steps else None
         shared = covered_bytes(found.steps, steps, end)
-        return Sight(text, path, bare, mark, holder, key, places, found.nearest, shared, found.own, akin, foreign)
+        return Sight(
+            *(text, path, bare, mark, holder, key, names, places),
+            *(found.nearest, shared, found.own, akin, foreign),
+        )
 
     def finished(
         self,
@@ -162,7 +167,7 @@ class Knowledge(Generic[Source]):
     def _learn(self, sight: Sight[Source], source: Source, source_bytes: int, *, confirmed: bool) -> None:
         size = len(sight.text) + source_bytes
         new = Finished(sight.text, source, sight.holder, size)
-        self._kin.learn(sight.version, self._known.add(sight.path, new, confirmed=confirmed))
+        self._kin.learn(sight.names, self._known.add(sight.path, new, confirmed=confirmed))
         if sight.bare is not None:
             self._bare.add(sight.bare, Finished(sight.text, source, sight.salt, size), confirmed=confirmed)
 

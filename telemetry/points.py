@@ -5,16 +5,29 @@ Both exporters are fed from it, and processes can hand it to each other, since i
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from telemetry.catalog import Metric
 
 
+class Seen(NamedTuple):
+    """A sampled request: its trace and span (hex), and when it ended, seconds since the epoch."""
+
+    trace_id: str
+    span_id: str
+    at: float
+
+
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A histogram's observations: `counts` per bucket of the metric, one more for those above; their `total`."""
+    """A histogram's observations: `counts` per bucket of the metric, one more for those above; their `total`.
+
+    exemplars: an observed value of a bucket, and the request that it was observed in; of buckets that have one.
+    """
 
     counts: tuple[int, ...]
     total: float
+    exemplars: tuple[tuple[float, Seen], ...] = ()
 
 
 Value = int | float | Distribution

@@ -1,6 +1,13 @@
 """gateway.api_prompts: each prompt version of each route, adding up to all requests."""
 
+import random
+
+import msgspec
+
+from prefix.view import View
 from tests.gateway.operators import RULES, asks, got, one_engine, sent
+from tests.gateway.running import Running
+from tests.telemetry.conftest import ORDINARY
 
 
 async def test_versions_add_up_to_the_cache_table() -> None:
@@ -60,3 +67,34 @@ async def test_a_new_version_is_compared_with_the_one_before() -> None:
     assert (comparison["hit_rate"], comparison["ttft_s"], comparison["verdict"]) == (None, None, "not enough data")
     assert comparison["requests"] == {"before": 1, "after": 1}
     assert rows[1]["regression"] == {"verdict": "not enough data", "hit_rate_change": None, "p_value": None}
+
+
+def play(gateway: Running, version: str, rate: float, minutes_ago: float) -> None:
+    """Ten minutes of a version that began so long ago, one request a second, each cached to about this share."""
+    rng, shown, opening = random.Random(version), gateway.app.shown, f"{RULES}{version}".encode()
+    start = shown.now() - 60 * minutes_ago
+    for second in range(600):
+        cached = round(1000 * rng.gauss(rate, 0.1))
+        record = msgspec.structs.replace(ORDINARY, cached_tokens=cached, prompt_version=version)
+        view = View(1, opening, len(opening), None)
+        shown.board.record(("default", "anonymous", version), record, start + second, view)
+
+
+async def test_a_regression_is_told_in_the_table_the_detail_and_as_a_metric() -> None:
+    """A version that hits less than its predecessor is worse, everywhere by the same amount."""
+    async with one_engine() as gateway:
+        play(gateway, "v1", 0.6, 25)
+        play(gateway, "v2", 0.5, 12)
+        _, row = (await got(gateway, "/api/prompts"))["rows"]
+        found = (await got(gateway, "/api/prompts/default/v2"))["comparison"]
+        metrics = await gateway.metrics()
+    change = found["hit_rate"]["change"]
+    assert abs(change + 0.1) < 0.02
+    assert (found["verdict"], found["predecessor"], found["hit_rate"]["significant"]) == ("worse", "v1", True)
+    assert row["regression"] == {
+        "verdict": "worse",
+        "hit_rate_change": change,
+        "p_value": found["hit_rate"]["p_value"],
+    }
+    changes = {name: value for name, value in metrics.items() if name.startswith("prefixgate_prompt_hit_rate_change")}
+    assert changes == {'prefixgate_prompt_hit_rate_change{prompt_version="v2",route="default"}': change}

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.engines
 
 REQUESTS = 210
 DOCUMENTS = 25
-SMALL = replace(TINY, kv_tokens=2048, context_length=1024)
+SMALL = replace(TINY, kv_tokens=2048, context_length=2040)
 
 
 def traffic() -> list[dict[str, Any]]:
@@ -27,13 +27,13 @@ def traffic() -> list[dict[str, Any]]:
     chance = Random(1)
     talks: list[list[dict[str, str]]] = []
     for number in range(REQUESTS):
-        question = {"role": "user", "content": block_text(f"question {number}", 90)}
+        question = {"role": "user", "content": block_text(f"question {number}", 60)}
         if talks and chance.random() < 0.25:
-            talks.append([*talks[-1], {"role": "assistant", "content": block_text(f"answer {number}", 60)}, question])
+            talks.append([*talks[-1], {"role": "assistant", "content": block_text(f"answer {number}", 40)}, question])
             talks[-1] = talks[-1][:2] + talks[-1][-5:]
         else:
-            document = block_text(f"document {chance.randrange(DOCUMENTS)}", 700)
-            talks.append([{"role": "system", "content": block_text("rules", 900)}, {**question, "content": document}])
+            document = block_text(f"document {chance.randrange(DOCUMENTS)}", 500)
+            talks.append([{"role": "system", "content": block_text("rules", 600)}, {**question, "content": document}])
             talks[-1].append({"role": "assistant", "content": "Yes."})
             talks[-1].append(question)
     return [{"model": "tiny", "max_tokens": 2, "temperature": 0, "messages": messages} for messages in talks]

@@ -23,7 +23,7 @@ def counted(values: list[float]) -> LogHistogram:
 def test_a_quantile_is_within_five_percent_of_the_exact_one(values: list[float], share: float) -> None:
     """Of any values, at any share: the value at that rank."""
     exact = sorted(values)[max(1, ceil(share * len(values))) - 1]
-    assert counted(values).quantiles(share) == pytest.approx([exact], rel=0.05)
+    assert counted(values).quantiles(share) == pytest.approx([exact], rel=0.0491)
 
 
 @given(durations, durations)

@@ -228,6 +228,18 @@ def test_otlp_carries_the_same_points(aggregate: Aggregate) -> None:
     assert not ttft.HasField("max")
 
 
+def test_otlp_carries_exemplars(make_record: Make) -> None:
+    """From a histogram to the trace of a request in that bucket."""
+    aggregate, otlp = Aggregate(Labels()), Recorder()
+    aggregate.record(make_record(trace_id="0a" * 16, span_id="0b" * 8, sampled=True))
+    Exporters(aggregate.snapshot, otlp=otlp).shutdown()
+    ttft = by_name(otlp.sent[0])["gen_ai.server.time_to_first_token"].histogram.data_points[0]
+    (exemplar,) = ttft.exemplars
+    assert (exemplar.trace_id.hex(), exemplar.span_id.hex()) == ("0a" * 16, "0b" * 8)
+    assert exemplar.as_double == 0.1
+    assert exemplar.time_unix_nano == 1_760_000_001_100_000_000
+
+
 def test_shutdown_pushes_the_last_values(aggregate: Aggregate) -> None:
     """What was counted since the last push is not lost."""
     otlp = Recorder()
