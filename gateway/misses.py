@@ -87,7 +87,7 @@ class Misses:
         return self._knowledge.at_dispatch(
             prepared.view,
             prepared.blocks,
-            prepared.prompt_version,
+            _version(prepared),
             route.worker,
             held_blocks=route.held_blocks,
             fleet_blocks=route.fleet_blocks,
@@ -138,3 +138,9 @@ class Misses:
     def find(self, request_id: str) -> Miss | None:
         """A recent request by its 128-bit id."""
         return self._recent.get(request_id)
+
+
+def _version(prepared: Prepared) -> str | None:
+    """A declared name is one of its route's: `v2` of two routes are two prompts. A derived one says what is in it."""
+    route, declared = prepared.identity.route, prepared.identity.prompt_version
+    return prepared.prompt_version if declared is None else f"{route} {declared}"

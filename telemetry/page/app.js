@@ -54,6 +54,7 @@ async function show(moved) {
   } catch (error) {
     next = failed(error);
   }
+  by("live").hidden = next.locked === true;
   if (!next.locked) connect();
   clearTimeout(waiting);
   if (turn !== state.turn) return;

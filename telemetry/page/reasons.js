@@ -15,7 +15,9 @@ export const REASONS = [
     title: "Evicted",
     avoidable: true,
     plain: "It was in the cache and was thrown out before it was needed again.",
-    means: "its worker was confirmed to hold it and no longer does; or another was, nobody holds it now, and the policy looks at who holds what",
+    means:
+      "its worker was confirmed to hold it and no longer does; " +
+      "or another was, nobody holds it now, and the policy looks at who holds what",
     todo: "more KV memory or engines, a shorter tail, fewer prompt versions at a time",
   },
   {
@@ -23,7 +25,9 @@ export const REASONS = [
     title: "Routed away",
     avoidable: true,
     plain: "Another worker had it, but the request was sent elsewhere.",
-    means: "another worker held it (or has lost it since, where the policy does not look), and load, the policy, a retry or a breaker sent the request elsewhere",
+    means:
+      "another worker held it (or has lost it since, where the policy does not look), " +
+      "and load, the policy, a retry or a breaker sent the request elsewhere",
     todo: "a cache-aware policy; more engines where load won",
   },
   {

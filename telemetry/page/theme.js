@@ -9,7 +9,8 @@ const NEXT = { auto: "light", light: "dark", dark: "auto" };
 export function theme(button) {
   const apply = (name) => {
     mark(document.documentElement, "data-theme", name);
-    say(button, `Theme: ${name}`);
+    say(button.lastElementChild, name);
+    mark(button, "aria-label", `Theme: ${name}`);
   };
   const remembered = localStorage.getItem(KEY);
   apply(remembered in NEXT ? remembered : "auto");

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from gateway.config import RouteConfig
 from tests.gateway.operators import RULES, asks, got, one_engine, sent
 
 
@@ -21,6 +22,19 @@ async def test_a_clock_is_found_and_its_values_are_not_shown() -> None:
     assert all(value.endswith(" characters") for value in why["values"])
     assert "2026" not in msgspec.json.encode(second).decode()
     assert why["advice"]
+
+
+async def test_two_routes_may_name_their_versions_alike() -> None:
+    """What came on another route under the same declared version is not what a prompt was made like."""
+    routes = {"support": RouteConfig(), "search": RouteConfig()}
+    async with one_engine(routes=routes) as gateway:
+        for second in range(6):
+            clock = f"You help. It is 2026-11-30T09:14:{second:02}Z. {RULES}"
+            why = await sent(gateway, asks(clock), x_prefixgate_route="support", x_prefixgate_prompt_version="v2")
+            other = asks(f"Search number {second}. " + "Quote the passage that answers. " * 60)
+            await sent(gateway, other, x_prefixgate_route="search", x_prefixgate_prompt_version="v2")
+    assert why["divergent"]["kind"] == "clock"
+    assert why["uncached_by_reason"]["divergent"] > 0.9 * why["input_tokens"]
 
 
 async def test_a_request_nobody_remembers_is_a_404() -> None:

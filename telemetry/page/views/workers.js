@@ -1,4 +1,4 @@
-// Every worker: what it is doing, how full its cache is, and whether it held what the router believed it held.
+// Every worker: what it is doing, how much KV memory it uses, and whether it held what the router believed it held.
 
 import { get } from "../api.js";
 import { legend, meter, stack } from "../charts/bars.js";
@@ -33,7 +33,7 @@ export async function workers() {
 function workerCard({ id }) {
   const badge = h("span", { class: "badge" });
   const about = h("p", { class: "note" });
-  const kv = meter("KV cache", "kv");
+  const kv = meter("KV memory in use", "kv");
   const expected = meter("Expected", "expected");
   const cached = meter("Delivered", "cached");
   const load = h("dl", { class: "facts" });
