@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from engine_adapter.usage import Usage
+from gateway.apis import APIS, CHAT
 from gateway.dispatch import Place
 from gateway.flight import Route
 from gateway.misses import Misses, Parting, Sent
@@ -74,7 +75,9 @@ def test_a_rewritten_body_is_compared_as_it_was_sent() -> None:
 def test_whether_the_policy_looks_at_who_holds_what(reason: Reason, why: str) -> None:
     """What another worker lost would have been cached, had it lost nothing, only if the prompt had gone there."""
     misses, text = Misses(), b"x" * 4000
-    asked = prepared(asks("Help."))._replace(view=View(1, text, 0, None), blocks=block_hashes(text, 1))
+    asked = prepared(asks("Help."))._replace(
+        api=APIS[CHAT], view=View(1, text, 0, None), blocks=block_hashes(text, 1)
+    )
     found = {}
     for worker in ("a", "b"):
         named: dict[str, Any] = {"worker": None, "route": Route(worker, 0, 0, reason, 1), "group": None}
