@@ -67,6 +67,7 @@ bench-peers: $(DEV)  ## CPU and latency beside smg and sglang-router, in one run
 
 bench-lint: $(DEV)  ## the linter beside kvlint, cachelint and promptcachelint on one log, in one run
 	$(BIN)/python -m tests.bench.bench_lint --install
+	$(BIN)/python -m tests.bench.lint_sources
 
 fuzz: $(DEV)  ## half an hour of hostile input: streams, bodies, raw requests, the admin API
 	$(BIN)/python -m tests.fuzz --minutes 30

@@ -117,14 +117,16 @@ class EngineModel:
         chunked = self.chunked
         if chunked is not None:
             store(self.cache, chunked)
-        if not self.running.count:
+        running = self.running.count
+        if not running:
             self._full = False
         if (self._full or not self.waiting) and chunked is None:
             return []
-        if self.running.count >= self.config.max_running and chunked is None:
+        if running >= self.config.max_running and chunked is None:
             self._full = True
             return []
-        self._touch_waiting()
+        if self.waiting:
+            self._touch_waiting()
         pass_ = PrefillPass(self.config, self.cache, self.running, self._ratio)
         if chunked is not None:
             pass_.resume(chunked)
@@ -135,36 +137,39 @@ class EngineModel:
 
     def _touch_waiting(self) -> None:
         """Keep what the queue will match: the head's prefix is the most recent afterwards."""
-        if not self.waiting:
-            return
         if self._passes % TOUCH_EVERY == 0:
+            match = self.cache.match
             for request in reversed(list(islice(self.waiting, TOUCHED_WAITING))):
-                self.cache.match(request.key, request.length, request.namespace)
+                match(request.key, request.prompt_tokens + request.produced, request.namespace)
         self._passes += 1
 
     def _admit(self, pass_: PrefillPass) -> None:
-        verdict = pass_.verdict()
-        while self.waiting and verdict is not Verdict.NO_COMPUTE:
-            request = next(iter(self.waiting))
-            if len(pass_.chunks) >= self.config.max_running - self.running.count:
+        waiting, chunks, running = self.waiting, pass_.chunks, self.running.count
+        most = self.config.max_running - running
+        if not waiting or pass_.verdict() is Verdict.NO_COMPUTE:
+            return
+        while waiting:
+            request = next(iter(waiting))
+            taken = len(chunks)
+            if taken >= most:
                 self._full = True
                 return
-            taken = len(pass_.chunks)
             verdict = pass_.admit(request)
-            if len(pass_.chunks) > taken:
-                del self.waiting[request]
+            if len(chunks) > taken:
+                del waiting[request]
                 if not request.retractions:
                     request.cached_tokens = request.matched
-            if verdict is Verdict.NO_MEMORY:
-                self._full = bool(pass_.chunks or self.running.count)
             if verdict is not Verdict.GO_ON:
+                if verdict is Verdict.NO_MEMORY:
+                    self._full = bool(chunks or running)
                 return
 
     def _prefill(self, batch: list[Chunk]) -> Step:
         timing = self.config.timing
-        seconds = timing.prefill_step_s + sum(timing.prefill_s(chunk.start, chunk.end) for chunk in batch)
+        seconds = 0.0
         reports = []
-        for request, _, _ in batch:
+        for request, start, end in batch:
+            seconds += timing.prefill_s(start, end)
             if request is self.chunked:
                 continue
             request.produced = min(request.produced + 1, request.output_tokens)
@@ -175,7 +180,7 @@ class EngineModel:
             else:
                 self.running.join(request)
             reports.append(Report(request, request.produced, finished))
-        return Step(seconds, reports)
+        return Step(timing.prefill_step_s + seconds, reports)
 
     def _steps_at_rest(self) -> int:
         """Decode steps up to the next report when there is nothing else to do and memory for them; else 0."""
@@ -193,20 +198,21 @@ class EngineModel:
     def _decode(self, horizon_s: float) -> Step:
         """Decode to the next report, the horizon or a retraction, at once while there is memory for every step."""
         seconds, running, timing = 0.0, self.running, self.config.timing
+        cache = self.cache
         while True:
             steps, took = timing.decode_until(
                 running.count, running.context_tokens, horizon_s - seconds, running.steps_to_report()
             )
             demand = running.page_demand(steps)
             retracted = False
-            if not room_at_once(self.cache, running, steps, demand):
-                retracted = not decode_room(self.cache, self.running)
+            if not room_at_once(cache, running, steps, demand):
+                retracted = not decode_room(cache, running)
                 if retracted:
                     self._retract()
                 steps, demand, took = 1, running.page_demand(), self._decode_s(1)
             if not retracted:
                 self._ratio = max(LEAST_RATIO, self._ratio - steps * RATIO_STEP)
-            self.cache.hold(demand)
+            cache.held_tokens += demand
             seconds += took
             reports = [self._report(request) for request in running.advance(steps)]
             if reports or retracted or seconds >= horizon_s:

@@ -15,17 +15,20 @@ def allocate(cache: RadixCache, chunks: Sequence[Chunk]) -> None:
     if not chunks:
         return
     page = cache.page_tokens
-    spare = page * len(chunks) if page > 1 else 0
-    cache.make_room(sum(chunk.end - chunk.start for chunk in chunks) + spare)
+    need = page * len(chunks) if page > 1 else 0
+    taken = 0
     for request, start, end in chunks:
-        cache.hold(cache.aligned(end) - cache.aligned(start))
+        need += end - start
+        taken += -(-end // page) + start // -page
         request.computed = end
+    cache.make_room(need)
+    cache.held_tokens += taken * page
 
 
 def room_at_once(cache: RadixCache, running: DecodeBatch, steps: int, demand: int) -> bool:
     """Evict as so many steps would one by one, if there is memory for the pages that they start."""
     spare = running.count * cache.page_tokens
-    if cache.free_tokens < demand + spare:
+    if cache.capacity_tokens - cache.cached_tokens - cache.held_tokens < demand + spare:
         if cache.available_tokens < demand:
             return False
         cache.make_room(running.page_demand(steps - 1) + spare)
@@ -49,15 +52,16 @@ def store(cache: RadixCache, request: EngineRequest) -> None:
     node, _ = cache.insert(request.key, whole, request.namespace, below=top, known=known)
     if known < request.prompt_tokens // page * page < whole:
         cache.insert(request.key, request.prompt_tokens, request.namespace, below=top, known=known)
-    cache.hold(known - whole)
+    cache.held_tokens += known - whole
     request.stored = whole
-    cache.lock_deeper(top, node)
-    request.node = node
+    if node is not top:
+        cache.lock_deeper(top, node)
+        request.node = node
 
 
 def release(cache: RadixCache, request: EngineRequest) -> None:
     """Give back what is not the tree's, and the lock."""
-    cache.hold(request.stored - cache.aligned(request.computed))
+    cache.held_tokens += request.stored - cache.aligned(request.computed)
     if request.node is not None:
         cache.unlock(request.node)
     request.node = None

@@ -53,11 +53,11 @@ class PrefillPass:
 
     def admit(self, request: EngineRequest) -> Verdict:
         """Match a waiting request and take it, whole or its first chunk, if the budgets allow."""
-        cache = self._cache
-        node, matched = cache.match(request.key, request.length - 1, request.namespace)
+        cache, length = self._cache, request.prompt_tokens + request.produced
+        node, matched = cache.match(request.key, length - 1, request.namespace)
         request.matched = matched
         cache.lock(node)
-        size = request.length - matched
+        size = length - matched
         output = min(request.max_output_tokens - request.produced, CLIPPED_OUTPUT)
         verdict = Verdict.GO_ON
         if size + output + self._page >= self._room():

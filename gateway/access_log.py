@@ -2,8 +2,9 @@
 
 Opt-in (`access_log: stdout` or a file). The event loop only appends a record to a queue; a thread makes the lines and
 writes them. When it cannot keep up, records are dropped and a line says how many. A file that was moved away (log
-rotation) is opened anew. Ids join it to traces: `trace_id` and `span_id` are those of the client's `traceparent`,
-`request_id` is the response's `x-prefixgate-request-id`, `client_request_id` the client's own `x-request-id`.
+rotation) is opened anew. Ids join it to traces: `trace_id` and `span_id` are those of the request's SERVER
+span or, where it has none, of the client's `traceparent`; `request_id` is the response's `x-prefixgate-request-id`,
+`client_request_id` the client's own `x-request-id`.
 """
 
 import logging

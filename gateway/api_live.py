@@ -1,12 +1,14 @@
-"""What happens now and happened in the last hour: `/api/overview`, `/api/history`, `/api/latency`."""
+"""What happens now and happened in the last hour: `/api/overview`, `/api/history`, `/api/latency`, `/api/events`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
+import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
 from gateway.admin import AdminGuard
 from gateway.config import Config
+from gateway.events import Events, EventStream
 from gateway.tables import Format, ReasonTokens, answer, sum_fields, table
 from gateway.version import __version__
 from telemetry.board import Board
@@ -51,6 +53,14 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
+class Tick:
+    """The data of one event: the overview and the step of the history that is still running."""
+
+    overview: Overview
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
 class LatencyRow:
     """Requests whose prompt has from prompt_tokens_from to below prompt_tokens_to tokens (null: no end).
 
@@ -86,9 +96,14 @@ class Live:
         rate = self.board.requests_per_s(now)
         return Overview(now, self.board.started, __version__, config.policy, config.level, totals, rate)
 
+    def tick(self) -> bytes:
+        """What is pushed to dashboards, as JSON."""
+        _, points = self.board.history(self.now(), FLEET_STEP_S)
+        return msgspec.json.encode(Tick(self.overview(), points[-1]))
 
-def live_routes(guard: AdminGuard, live: Live) -> APIRouter:
-    """`/api/overview`, `/api/history` and `/api/latency`."""
+
+def live_routes(guard: AdminGuard, live: Live, events: Events) -> APIRouter:
+    """The four paths."""
     routes = APIRouter(prefix="/api", tags=["live"])
     board = live.board
 
@@ -124,5 +139,12 @@ def live_routes(guard: AdminGuard, live: Live) -> APIRouter:
             for at, (least, most) in enumerate(zip((0, *EDGES), (*EDGES, None), strict=True))
         ]
         return table(LatencyRows(rows), rows, (), "latency", form)
+
+    @routes.get("/events", status_code=200, response_class=EventStream)
+    async def listen(request: Request) -> Response:
+        """Server-sent events: every two seconds a `tick`, whose data is {"overview": as /api/overview, "point": the
+        newest of /api/history}. At most 32 listeners; ends when the gateway shuts down."""
+        guard(request)
+        return EventStream(events)
 
     return routes

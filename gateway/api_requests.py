@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Request, Response
 from gateway.admin import AdminGuard
 from gateway.errors import Refusal
 from gateway.misses import REQUESTS, Miss, Misses, Parting
-from gateway.tables import Format, ReasonTokens, table
+from gateway.tables import Format, ReasonTokens, redacted, table
 from prefix.causes import Cause
 from prefix.explanations import EXPLANATIONS
 from prefix.record import RequestRecord, UncachedReason
@@ -151,10 +151,10 @@ def _divergent(parting: Parting, cause: Cause | None, tokens: int) -> Divergent:
     shared, recoverable = (size * tokens // parting.size for size in (parting.shared, parting.recurring))
     if cause is None:
         return Divergent(None, None, None, None, None, None, shared, recoverable)
-    values = _redacted(cause.a), _redacted(cause.b)
+    values = _shown(cause.a), _shown(cause.b)
     advice = EXPLANATIONS[cause.kind].advice
     return Divergent(str(cause), cause.kind, cause.path, cause.offset, advice, values, shared, recoverable)
 
 
-def _redacted(value: str | None) -> str:
-    return "nothing" if value is None else f"{len(value):,} characters"
+def _shown(value: str | None) -> str:
+    return redacted(None if value is None else len(value))

@@ -6,8 +6,7 @@ live in one process.
 
 import asyncio
 import logging
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from secrets import token_bytes
 
@@ -20,6 +19,7 @@ from gateway.api_cache import cache_routes
 from gateway.api_live import Live, live_routes
 from gateway.api_prompts import prompt_routes
 from gateway.api_requests import request_routes
+from gateway.api_tree import tree_routes
 from gateway.app_errors import answer_errors
 from gateway.capture import Captures
 from gateway.config import DEFAULT_ROUTE, Config
@@ -27,6 +27,7 @@ from gateway.cors import Cors, options
 from gateway.credentials import NO_SECRETS, Secrets
 from gateway.dashboard import dashboard_routes
 from gateway.discovery.fleet import Fleet
+from gateway.events import Events
 from gateway.exchange import Exchange
 from gateway.health import Health
 from gateway.misses import Misses
@@ -35,16 +36,16 @@ from gateway.otlp_settings import NOTHING_PUSHED, Otlp
 from gateway.proxy import Proxy
 from gateway.public import is_public, public_routes
 from gateway.scrape import worker_gauges
+from gateway.shown import Shown
 from gateway.tracing import Tracing
 from gateway.upstream import Upstream
 from gateway.version import __version__
 from gateway.workers import Workers
 from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
-from telemetry.board import Board
-from telemetry.catalog import CAPTURES, SPANS
+from telemetry.catalog import CAPTURES, HIT_RATE_CHANGE, SPANS
 from telemetry.labels import PATHS, Labels
-from telemetry.points import by_label
+from telemetry.points import by_label, by_labels
 from telemetry.setup import create_exporters
 
 _READ = "GET, HEAD, OPTIONS"
@@ -71,6 +72,7 @@ class Gateway(FastAPI):
     config: Config
     cors: Cors
     captures: Captures
+    events: Events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Proxied paths go straight to the proxy; everything else is FastAPI's."""
@@ -89,6 +91,11 @@ class Gateway(FastAPI):
         else:
             asked = {**scope, "method": "GET"} if method == "HEAD" else scope  # the server leaves the body out
             await super().__call__(asked, receive, send)
+
+    def drain(self) -> None:
+        """Shutting down: no new requests, no more ticks for dashboards; what runs finishes."""
+        self.proxy.drain()
+        self.events.close()
 
     def reconfigure(self, config: Config, secrets: Secrets = NO_SECRETS) -> None:
         """Take over a new configuration: engines come and go, routes, customers, limits and levels change."""
@@ -120,13 +127,13 @@ def create_app(
     aggregate = Aggregate(_labels(config))
     health = Health(config, workers, upstream, lambda names: aggregate.labels.learn_models(names))
     fleet = Fleet(config, workers, health)
-    now = _clock()
-    board = Board(now())
+    shown = Shown()
     access_log = AccessLog(config.access_log)
     captures = Captures(config.capture, secrets.capture, token_bytes(32))
 
     def finished(record: RequestRecord, exchange: Exchange) -> None:
-        board.record(aggregate.record(record), record, now())
+        key, miss = aggregate.record(record), misses.find(record.request_id)
+        shown.finished(key, record, exchange.prepared, miss)
         access_log.write(record)
         captures.offer(record, exchange.prepared, exchange.raw)
 
@@ -137,7 +144,11 @@ def create_app(
         aggregate,
         lambda: worker_gauges(workers, models),
         queued=lambda: proxy.dispatch.queued,
-        further=lambda: (by_label(CAPTURES, captures.counts), by_label(SPANS, tracing.counts())),
+        further=lambda: (
+            by_label(CAPTURES, captures.counts),
+            by_label(SPANS, tracing.counts()),
+            by_labels(HIT_RATE_CHANGE, shown.board.hit_rate_changes()),
+        ),
         otlp=otlp.metrics,
         version=__version__,
     )
@@ -165,12 +176,14 @@ def create_app(
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.upstream, app.fleet, app.proxy, app.tracing = upstream, fleet, proxy, tracing
     guard = AdminGuard(admin_token, config.host)
-    live = Live(board, lambda: app.config, now)
+    live = Live(shown.board, lambda: app.config, shown.now)
     app.include_router(admin_routes(guard, workers, health, aggregate, exporters))
     app.include_router(dashboard_routes(guard))
     app.include_router(cache_routes(guard, aggregate))
-    app.include_router(live_routes(guard, live))
-    app.include_router(prompt_routes(guard, live))
+    app.events = Events(live.tick, shown.now)
+    app.include_router(live_routes(guard, live, app.events))
+    app.include_router(prompt_routes(guard, live, shown.causes.partings))
+    app.include_router(tree_routes(guard, shown.recent, models))
     app.include_router(request_routes(guard, proxy.misses))
     app.include_router(public_routes(proxy, workers))
     answer_errors(app)
@@ -180,9 +193,3 @@ def create_app(
 def _labels(config: Config) -> Labels:
     paths = (*PATHS, *config.allow_paths)
     return Labels((DEFAULT_ROUTE, *config.routes), tuple(config.customers), default_route=DEFAULT_ROUTE, paths=paths)
-
-
-def _clock() -> Callable[[], float]:
-    """Unix seconds that never go backwards."""
-    origin = time.time() - time.monotonic()
-    return lambda: origin + time.monotonic()

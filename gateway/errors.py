@@ -39,6 +39,7 @@ TABLE: dict[str, Kind] = {
     "admin_refused": Kind(403, "permission_error", "the admin surface is not open to this request"),
     "not_found": Kind(404, _CLIENT, "no such path"),
     "worker_not_found": Kind(404, _CLIENT, "no such worker"),
+    "prompt_not_found": Kind(404, _CLIENT, "no request had this prompt version"),
     "request_not_found": Kind(404, _CLIENT, "no recent request has this id"),
     "response_not_found": Kind(404, _CLIENT, "no such response"),
     "model_not_found": Kind(404, _CLIENT, "no engine serves this model"),

@@ -150,6 +150,7 @@ class Exchange:
             usage_anomaly=usage.anomaly if usage else None,
             trace_id=self.trace.trace_id,
             span_id=self.trace.span_id,
+            sampled=self.trace.sampled,
         )
 
 

@@ -36,7 +36,8 @@ from prefix.record import RequestRecord
 
 
 class Proxy:
-    """The endpoint. `suspect` is told of a worker that did not answer; `finished` gets each request's record.
+    """The endpoint. `suspect` is told of a worker that did not answer; `finished` gets each request's record, and
+    the request where it was understood.
 
     draining: the gateway is shutting down.
     """

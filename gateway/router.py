@@ -106,6 +106,10 @@ class Router:
         """Blocks the index has for each worker; safe to call from another thread."""
         return {load.name: len(load.index) for load in tuple(self._loads.values())}
 
+    def computed_blocks(self, blocks: Sequence[int]) -> dict[str, int]:
+        """How many of these leading blocks each worker is believed to have computed."""
+        return {load.name: load.index.match(blocks)[1] for load in self._loads.values()}
+
     def route(
         self,
         blocks: Sequence[int],

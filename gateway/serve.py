@@ -24,6 +24,7 @@ from prefix.errors import ConfigError
 
 _FIRST_LOOK_S = 2.5
 """SGLang's health check takes a second: what is found until then is shown at the start."""
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - addresses to listen on, and to be reached at
 ADMIN_TOKEN = "PREFIXGATE_ADMIN_TOKEN"  # noqa: S105 - the variable's name, not the token
 
 
@@ -94,7 +95,7 @@ async def _serve(
         task.add_done_callback(pending.discard)
 
     def end(number: int) -> None:
-        app.proxy.drain()
+        app.drain()
         server.handle_exit(number, None)
 
     loop.add_signal_handler(signal.SIGHUP, hangup)
@@ -120,14 +121,21 @@ async def _reload(app: Gateway, reload: Callable[[], Config]) -> None:
 async def _announce(server: "_Server", app: Gateway, listener: socket.socket, config: Config) -> None:
     await server.accepting.wait()
     host, port = listener.getsockname()[:2]
-    at = f"[{host}]" if ":" in host else host
+    at = _in_url(host)
     scheme = "http" if config.tls_cert is None else "https"
     click.echo(f"prefixgate listens on {scheme}://{at}:{port}  (policy {config.policy}, level {config.level})")
+    near = _in_url(_EVERYWHERE.get(host, host))
+    asks = "  (asks for the admin token)" if os.environ.get(ADMIN_TOKEN) else ""
+    click.echo(f"dashboard {scheme}://{near}:{port}/dashboard{asks}")
     if not config.engines and not config.discovery:
         click.echo('no engines yet: add one with  POST /workers {"url": "http://host:port"}')
     await app.health.first_look(timeout_s=_FIRST_LOOK_S)
     for worker in app.workers:
         click.echo(f"  {_line(worker)}")
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _line(worker: Worker) -> str:

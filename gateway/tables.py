@@ -17,6 +17,7 @@ from starlette.responses import Response
 from prefix.record import UncachedReason
 from telemetry.attribution import REASONS
 from telemetry.cells import TokenSums
+from telemetry.history import Sums
 
 Format = Annotated[Literal["json", "csv"], Query(alias="format")]
 """The query parameter by which a table is asked for as CSV."""
@@ -44,16 +45,22 @@ def table(value: object, rows: Sequence[object], columns: Sequence[str], name: s
     return Response(text.getvalue().encode(), headers=headers, media_type="text/csv; charset=utf-8")
 
 
-def sum_fields(sums: TokenSums) -> dict[str, Any]:
+def sum_fields(sums: TokenSums | Sums) -> dict[str, Any]:
     """The fields that every row of sums has."""
+    reasons = sums.uncached_by_reason if isinstance(sums, Sums) else dict(sums.uncached)
     return {
         "requests": sums.requests,
         "input_tokens": sums.input_tokens,
         "cached_tokens": sums.cached_tokens,
         "hit_rate": sums.hit_rate,
-        "uncached_by_reason": dict(sums.uncached),
+        "uncached_by_reason": reasons,
         "unknown_requests": sums.unknown_requests,
     }
+
+
+def redacted(size: int | None) -> str:
+    """What is shown of a value of so many characters; None: of nothing."""
+    return "nothing" if size is None else f"{size:,} characters"
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

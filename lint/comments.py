@@ -4,15 +4,21 @@ Text that only looks like a comment (a `#` in a string or in the block of a YAML
 string of many lines stands for all of them.
 """
 
-import io
 import re
-import tokenize
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_PYTHON: Final = re.compile(
+    r"""\#[^\r\n]*
+    | (?P<quotes>"{3}|'{3}) (?:[^\\"']++|\\.|(?!(?P=quotes)).)*+ (?:(?P=quotes)|\Z)
+    | "(?:[^"\\\r\n]++|\\(?:\r\n|.))*+" | '(?:[^'\\\r\n]++|\\(?:\r\n|.))*+'""",
+    re.DOTALL | re.VERBOSE,
+)
+"""The comments and strings of a module: nothing else in it has quotes or a `#`. Behind three quotes that nobody
+closes all is string. (An f-string that nests its own quotes, since Python 3.12, is taken for several.)"""
 _JINJA: Final = re.compile(r"\{#.*?#\}", re.DOTALL)
 _YAML: Final = re.compile(r"(?:(?<=\s)|^)#[^\r\n]*", re.MULTILINE)
 
@@ -58,44 +64,29 @@ def comment_place(filename: str, text: str, row: int) -> int:
         flow = next((s for s in _scalars(text) if s.first <= row < s.last and not s.block), None)
         row = block.first if block else flow.last if flow else row
     else:
-        row = next((last for last, first in _strings(_tokens(text)).items() if first <= row < last), row)
+        row = next((last for last, first in _strings(text).items() if first <= row < last), row)
     end = lines[row] if row < len(lines) else len(text)
     return lines[row - 1] + len(text[lines[row - 1] : end].rstrip())
 
 
 def _python(text: str) -> Iterator[Comment]:
     lines = starts(text)
-    tokens = list(_tokens(text))
-    strings = _strings(tokens)
-    for token in tokens:
-        if token.type == tokenize.COMMENT:
-            row, column = token.start
-            at = lines[row - 1] + column
-            yield Comment(at, at + len(token.string), row, strings.get(row, row), row)
+    strings = _strings(text)
+    for found in _PYTHON.finditer(text):
+        if text[found.start()] == "#":
+            row = bisect_right(lines, found.start())
+            yield Comment(*found.span(), row, strings.get(row, row), row)
 
 
-def _strings(tokens: Iterable[tokenize.TokenInfo]) -> dict[int, int]:
+def _strings(text: str) -> dict[int, int]:
     """Of strings of many lines: the row they end in, and the one they begin in."""
+    lines = starts(text)
     strings: dict[int, int] = {}
-    opened: list[int] = []
-    for token in tokens:
-        name = tokenize.tok_name[token.type]
-        row, last = token.start[0], token.end[0]
-        if name == "STRING" and row < last:
-            strings[last] = min(row, strings.get(last, row))
-        elif name == "FSTRING_START":
-            opened.append(row)
-        elif name == "FSTRING_END" and (first := opened.pop()) < last:
-            strings[last] = min(first, strings.get(last, first))
+    for found in _PYTHON.finditer(text):
+        row, last = bisect_right(lines, found.start()), bisect_right(lines, found.end() - 1)
+        if row < last:
+            strings.setdefault(last, row)
     return strings
-
-
-def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
-    """The tokens of a module, as far as it can be read."""
-    try:
-        yield from tokenize.generate_tokens(io.StringIO(text, newline="").readline)
-    except (tokenize.TokenError, SyntaxError):
-        return
 
 
 def _jinja(text: str) -> Iterator[Comment]:

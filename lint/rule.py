@@ -136,6 +136,8 @@ class Check(Generic[D]):
 
     def lacks(self, document: Document) -> tuple[str, ...]:
         """What it needs and this document does not tell."""
+        if not self.needs:
+            return ()
         tells = document.tells if isinstance(document, Telling) else frozenset()
         return tuple(need for need in self.needs if need not in tells)
 

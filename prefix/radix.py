@@ -37,7 +37,8 @@ class RadixCache:
     """A radix tree over pages and the token pool that it shares with the running requests.
 
     capacity_tokens is cut to whole pages. page_bytes is the width of one page in a key: 4 bytes a token unless
-    keys are made of hashed blocks. Namespaces (any hashable value) never share a node.
+    keys are made of hashed blocks. Namespaces (any hashable value) never share a node. held_tokens: what running
+    requests have taken of the free tokens; theirs to count up and down.
     """
 
     def __init__(self, capacity_tokens: int, page_tokens: int = 1, *, page_bytes: int | None = None) -> None:
@@ -51,7 +52,7 @@ class RadixCache:
     def reset(self) -> None:
         """Forget everything (a restart or a flush): an empty tree, nothing held."""
         self._clock = 0
-        self.root = Node(b"", b"", None, 0)
+        self.root = Node(b"", b"", None, 0, 0)
         self.root.locks = 1
         self._leaves: list[tuple[int, int, Node]] = []
         self.cached_tokens = 0
@@ -74,14 +75,15 @@ class RadixCache:
 
     def match(self, key: bytes, tokens: int, namespace: Hashable = None) -> tuple[Node, int]:
         """The deepest node that covers a prefix of the first `tokens` tokens, and how many tokens it covers."""
-        end = tokens // self.page_tokens * self.page_bytes
-        path, at, left = descend(self.root, key, 0, end, self.page_bytes, namespace)
+        width = self.page_bytes
+        end = tokens // self.page_tokens * width
+        node, at, left = descend(self.root, key, 0, end, width, namespace)
         if left is not None:
-            common = common_bytes(left.key, key, at, end, self.page_bytes)
-            path.append(self._split(left, common))
+            common = common_bytes(left.key, key, at, end, width)
+            node = self._split(left, common)
             at += common
-        self._touch(path)
-        return path[-1] if path else self.root, at // self.page_bytes * self.page_tokens
+        self._clock = node.touched = self._clock + 1
+        return node, at // width * self.page_tokens
 
     def peek(self, key: bytes, tokens: int, namespace: Hashable = None) -> int:
         """How many of the first `tokens` tokens are cached; changes nothing."""
@@ -99,45 +101,44 @@ class RadixCache:
         The new ones are taken from the pool's free tokens: give back what the request held for them.
         below: a locked node that covers the first `known` of these tokens, so that the way to it is known too.
         """
-        end = tokens // self.page_tokens * self.page_bytes
+        width, page = self.page_bytes, self.page_tokens
+        end = tokens // page * width
         top = self.root if below is None else below
-        start = known // self.page_tokens * self.page_bytes
-        path, at, left = descend(top, key, start, end, self.page_bytes, namespace)
-        node = path[-1] if path else top
-        self._touch(top.way() + path)
+        node, at, left = descend(top, key, known // page * width, end, width, namespace)
+        self._clock = node.touched = self._clock + 1
         if left is not None:
-            common = common_bytes(left.key, key, at, end, self.page_bytes)
+            common = common_bytes(left.key, key, at, end, width)
             node = self._split(left, common)
             at += common
         if at < end:
             node = self._add_leaf(node, self._slot(key, at, namespace), key[at:end])
-        return node, at // self.page_bytes * self.page_tokens
+        return node, at // width * page
 
     def lock(self, node: Node) -> None:
         """Keep `node` and all above it until `unlock`; locks count."""
-        while node.parent is not None:
-            if node.locks == 0:
-                self.evictable_tokens -= self._tokens(node)
-            node.locks += 1
+        while not node.locks:
+            node.locks = 1
+            self.evictable_tokens -= node.tokens
+            assert node.parent is not None
             node = node.parent
+        node.locks += 1
 
     def lock_deeper(self, node: Node, below: Node) -> None:
         """Lock `below` instead of `node`, which is locked and on the way to it."""
-        while below is not node:
-            if below.locks == 0:
-                self.evictable_tokens -= self._tokens(below)
-            below.locks += 1
-            assert below.parent is not None
-            below = below.parent
+        if below is not node:
+            self.lock(below)
+            node.locks -= 1
 
     def unlock(self, node: Node) -> None:
         """Undo one `lock` of this node."""
-        while node.parent is not None:
-            node.locks -= 1
-            if node.locks == 0:
-                self.evictable_tokens += self._tokens(node)
+        while node.locks == 1:
+            node.locks = 0
+            self.evictable_tokens += node.tokens
+            if not (node.children or node.queued):
                 self._offer(node)
+            assert node.parent is not None
             node = node.parent
+        node.locks -= 1
 
     def make_room(self, tokens: int) -> bool:
         """Evict until `tokens` are free or no leaf may go; whether they are free."""
@@ -145,10 +146,6 @@ class RadixCache:
         while self.cached_tokens > most and self._leaves:
             self._evict_next()
         return self.cached_tokens <= most
-
-    def hold(self, tokens: int) -> None:
-        """A running request takes `tokens` free tokens (negative: gives them back)."""
-        self.held_tokens += tokens
 
     def serve(self, key: bytes, tokens: int, namespace: Hashable = None) -> int:
         """One prompt alone on the engine, from match to insert; returns its cached tokens."""
@@ -164,46 +161,35 @@ class RadixCache:
         return page if at or namespace is None else (namespace, page)
 
     def _split(self, child: Node, at: int) -> Node:
-        """Cut `child` after `at` bytes; the new near half, which inherits its locks."""
+        """Cut `child` after `at` bytes; the new near half, which is locked when it is."""
         parent = child.parent
         assert parent is not None
-        self._clock += 1
-        near = Node(child.key[:at], child.slot, parent, self._clock)
-        near.locks = child.locks
+        key = child.key
+        tokens = at // self.page_bytes * self.page_tokens
+        near = Node(key[:at], child.slot, parent, self._clock + 1, tokens)
+        near.locks = 1 if child.locks else 0
         parent.children[near.slot] = near
-        child.key = child.key[at:]
+        child.key = key[at:]
+        child.tokens -= tokens
         child.parent = near
         child.slot = child.key[: self.page_bytes]
         near.children[child.slot] = child
-        self._clock += 1
-        child.touched = self._clock
+        self._clock = child.touched = self._clock + 2
         return near
 
     def _add_leaf(self, parent: Node, slot: Slot, key: bytes) -> Node:
         self._clock += 1
-        leaf = Node(key, slot, parent, self._clock)
-        parent.children[slot] = leaf
-        tokens = self._tokens(leaf)
+        tokens = len(key) // self.page_bytes * self.page_tokens
+        leaf = parent.children[slot] = Node(key, slot, parent, self._clock, tokens)
         self.cached_tokens += tokens
         self.evictable_tokens += tokens
         self._offer(leaf)
         return leaf
 
-    def _touch(self, path: list[Node]) -> None:
-        clock = self._clock
-        for node in path:
-            clock += 1
-            node.touched = clock
-        self._clock = clock
-
-    def _tokens(self, node: Node) -> int:
-        return len(node.key) // self.page_bytes * self.page_tokens
-
-    def _offer(self, node: Node) -> None:
-        """Queue an unlocked leaf for eviction. Its stamp may age in the heap: `_evict_next` looks again."""
-        if not (node.queued or node.locks or node.children):
-            node.queued = True
-            heappush(self._leaves, (node.touched, id(node), node))
+    def _offer(self, leaf: Node) -> None:
+        """Queue a leaf for eviction. Its stamp may age in the heap, or it may be locked: `_evict_next` looks again."""
+        leaf.queued = True
+        heappush(self._leaves, (leaf.touched, id(leaf), leaf))
 
     def _evict_next(self) -> None:
         stamp, _, node = heappop(self._leaves)
@@ -216,9 +202,12 @@ class RadixCache:
         parent = node.parent
         assert parent is not None
         del parent.children[node.slot]
-        tokens = self._tokens(node)
+        tokens = node.tokens
         self.cached_tokens -= tokens
         self.evictable_tokens -= tokens
         self.evicted_tokens += tokens
         self.evicted_nodes += 1
-        self._offer(parent)
+        if parent.touched < stamp:
+            parent.touched = stamp
+        if not (parent.locks or parent.children or parent.queued):
+            self._offer(parent)

@@ -8,56 +8,58 @@ Slot: TypeAlias = bytes | tuple[Hashable, bytes]
 
 
 class Node:
-    """A run of pages below its parent. `touched` orders nodes by recency; `queued` is its entry in the heap."""
+    """A run of pages below its parent.
 
-    __slots__ = ("children", "key", "locks", "parent", "queued", "slot", "touched")
+    tokens: in it. locks: requests that hold it and children that are locked, so 0 means that nothing below is held.
+    touched: when it was last the end of a way from the root; a parent learns its children's when they are evicted.
+    queued: whether it has an entry in the heap of leaves.
+    """
 
-    def __init__(self, key: bytes, slot: Slot, parent: "Node | None", touched: int) -> None:
+    __slots__ = ("children", "key", "locks", "parent", "queued", "slot", "tokens", "touched")
+
+    def __init__(self, key: bytes, slot: Slot, parent: "Node | None", touched: int, tokens: int) -> None:
         self.key = key
         self.slot = slot
         self.parent = parent
         self.children: dict[Slot, Node] = {}
         self.locks = 0
+        self.tokens = tokens
         self.touched = touched
         self.queued = False
-
-    def way(self) -> "list[Node]":
-        """The nodes from the root's child down to this one."""
-        way = []
-        node = self
-        while node.parent is not None:
-            way.append(node)
-            node = node.parent
-        way.reverse()
-        return way
 
 
 def descend(
     node: Node, key: bytes, at: int, end: int, width: int, namespace: Hashable
-) -> tuple[list[Node], int, Node | None]:
-    """Follow key[at:end] below `node`: the nodes passed whole, the byte reached, the node left half-way.
+) -> tuple[Node, int, Node | None]:
+    """Follow key[at:end] below `node`: the last node passed whole, the byte reached, the node left half-way.
 
     width: bytes of a page.
     """
-    path: list[Node] = []
+    if not at and namespace is not None and end:
+        first = node.children.get((namespace, key[:width]))
+        if first is None:
+            return node, 0, None
+        at = len(first.key)
+        if at > end or not key.startswith(first.key):
+            return node, 0, first
+        node = first
     while at < end:
-        page = key[at : at + width]
-        child = node.children.get(page if at or namespace is None else (namespace, page))
+        child = node.children.get(key[at : at + width])
         if child is None:
             break
-        size = len(child.key)
-        if at + size > end or not key.startswith(child.key, at):
-            return path, at, child
-        at += size
-        path.append(child)
+        held = child.key
+        after = at + len(held)
+        if after > end or not key.startswith(held, at):
+            return node, at, child
+        at = after
         node = child
-    return path, at, None
+    return node, at, None
 
 
 def common_bytes(held: bytes, key: bytes, at: int, end: int, width: int) -> int:
     """Bytes of whole pages that `held` shares with key[at:end], at least one page."""
     most = min(len(held), end - at)
-    if held[:most] == key[at : at + most]:
+    if key.startswith(held[:most], at):
         return most
     low, high = 1, most // width
     while high - low > 1:

@@ -15,8 +15,9 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     (unknown is not zero). `input_tokens` includes cached ones. `stable_tokens`: of the prompt, an
     estimate of what requests of its route share. `hoist_saved_tokens`: what moving volatile spans out
     of the system text saves, or would save where it is only reported. `limit`: which limit of its
-    customer refused it. `trace_id`, `span_id`: of the client's traceparent. `queued_s`: of `duration_s`,
-    in the gateway's queue, which is not in `overhead_s`. `uncached_by_reason`: the uncached tokens of the prompt.
+    customer refused it. `trace_id`, `span_id`: of its own span or, where it has none, of the client's
+    traceparent. `sampled`: it has one. `queued_s`: of `duration_s`, in the gateway's queue, which is not in
+    `overhead_s`. `uncached_by_reason`: the uncached tokens of the prompt.
     `usage_anomaly`: what was odd about the engine's report, one of `engine_adapter.usage.ANOMALIES`.
     Labels are raw, not yet bounded.
     """
@@ -53,6 +54,7 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     client_request_id: str | None = None
     trace_id: str | None = None
     span_id: str | None = None
+    sampled: bool = False
     queued_s: float = 0.0
     uncached_by_reason: dict[UncachedReason, int] | None = None
     usage_anomaly: str | None = None

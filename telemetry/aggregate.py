@@ -20,7 +20,7 @@ from telemetry import catalog
 from telemetry.cells import Counter, Histogram, Key, Models, Tokens, TokenSums
 from telemetry.facts import itl_s, reported, ttft_s
 from telemetry.labels import OTHER, Labels
-from telemetry.points import Family
+from telemetry.points import Family, Seen
 
 DIMENSIONS: Final = catalog.INPUT_TOKENS.labels
 
@@ -71,6 +71,7 @@ class Aggregate:
         self._decisions = Counter(catalog.ROUTE_DECISIONS)
         self._http_duration = Histogram(catalog.HTTP_DURATION)
         self._duration = Histogram(catalog.REQUEST_DURATION)
+        self._client_duration = Histogram(catalog.CLIENT_DURATION)
         self._models = Models(catalog.TTFT)
         self._overhead = Histogram(catalog.OVERHEAD)
         self._queue = Histogram(catalog.QUEUE_DURATION)
@@ -93,7 +94,8 @@ class Aggregate:
         """Every counter and histogram of the catalog as it is now, those without points too; for any thread."""
         plain = (
             *(self._requests, self._rate_limited, self._retries, self._rewrites, self._hoist_saved, self._decisions),
-            *(self._uncached, self._anomalies, self._http_duration, self._duration, self._overhead, self._queue),
+            *(self._uncached, self._anomalies, self._http_duration, self._duration, self._client_duration),
+            *(self._overhead, self._queue),
         )
         with self._lock:
             tokens = (
@@ -156,29 +158,38 @@ class Aggregate:
             self._hoist_saved[route,].value += record.hoist_saved_tokens
 
     def _observe(self, record: RequestRecord, route: str, error: str) -> None:
-        labels = self.labels
+        labels, seen = self.labels, _seen(record)
         path, status = labels.paths[record.path], labels.statuses[str(record.status)]
-        self._http_duration[path, status, error].observe(record.duration_s)
-        self._overhead[route,].observe(record.overhead_s)
+        self._http_duration[path, status, error].observe(record.duration_s, seen)
+        self._overhead[route,].observe(record.overhead_s, seen)
         if record.queued_s:
-            self._queue[route,].observe(record.queued_s)
+            self._queue[route,].observe(record.queued_s, seen)
         operation = catalog.OPERATIONS.get(record.path)
         if operation is not None:
-            self._observe_model(record, (operation, labels.models[record.model], route), error)
+            self._observe_model(record, (operation, labels.models[record.model], route), error, seen)
 
-    def _observe_model(self, record: RequestRecord, key: tuple[str, str, str], error: str) -> None:
-        self._duration[*key, error].observe(record.duration_s)
+    def _observe_model(self, record: RequestRecord, key: tuple[str, str, str], error: str, seen: Seen | None) -> None:
+        whole = (*key, error)
+        self._duration[whole].observe(record.duration_s, seen)
+        if record.worker is not None:
+            self._client_duration[whole].observe(record.duration_s - record.overhead_s - record.queued_s, seen)
         responses = self._models[key]
         output = record.output_tokens
         if record.input_tokens is not None:
-            responses.input.observe(float(record.input_tokens))
+            responses.input.observe(float(record.input_tokens), seen)
         if output is not None:
-            responses.output.observe(float(output))
+            responses.output.observe(float(output), seen)
         first, gap = ttft_s(record), itl_s(record)
         if first is not None:
-            responses.ttft.observe(first)
+            responses.ttft.observe(first, seen)
         if gap is not None:
-            responses.tpot.observe(gap)
+            responses.tpot.observe(gap, seen)
+
+
+def _seen(record: RequestRecord) -> Seen | None:
+    if not record.sampled or record.trace_id is None or record.span_id is None:
+        return None
+    return Seen(record.trace_id, record.span_id, record.started + record.duration_s)
 
 
 def _group(key: Key, by: Sequence[str]) -> _Group:

@@ -70,10 +70,14 @@ STABLE_TOKENS: Final = Metric("prefixgate.stable_tokens", "counter", "{token}", 
 UNCACHED_TOKENS: Final = Metric("prefixgate.uncached_tokens", "counter", "{token}", (*_TRAFFIC, "reason"), 2000,
     "Prompt tokens that engines computed, by why: page, stale, evicted, routed_away, isolated, divergent, new; they "
     "add up to input_tokens - cached_tokens (docs/misses.md).", "Where uncached tokens go")
+HIT_RATE_CHANGE: Final = Metric("prefixgate.prompt.hit_rate_change", "gauge", "1", ("route", "prompt_version"), 2000,
+    "Hit rate of a prompt version less that of its predecessor, once there is enough data (docs/prompt-versions.md).",
+    "Hit rate against the version before")
 OUTPUT_TOKENS: Final = Metric("prefixgate.output_tokens", "counter", "{token}", _TRAFFIC, 2000,
     "Tokens generated, where the engine reported them.", "Tokens per second")
 USAGE_ANOMALIES: Final = Metric("prefixgate.usage.anomalies", "counter", "{request}", ("worker", "anomaly"), 1000,
-    "Requests whose engine reported token counts that cannot be, or that contradict each other.", None)
+    "Requests whose engine reported token counts that cannot be, or that contradict each other.",
+    "Odd token reports")
 REQUESTS: Final = Metric("prefixgate.requests", "counter", "{request}", _OUTCOME, 2000,
     "Finished requests by how they ended.", "Requests by outcome")
 RATE_LIMITED: Final = Metric("prefixgate.rate_limited", "counter", "{request}", ("customer", "limit"), 2000,
@@ -85,13 +89,16 @@ REWRITES: Final = Metric("prefixgate.rewrites", "counter", "{rewrite}", ("route"
     "Changes that canonicalization made to request bodies.", "Retries and rewrites")
 HOIST_SAVED: Final = Metric("prefixgate.hoist.saved_tokens", "counter", "{token}", ("route",), 100,
     "What moving volatile spans out of the system text saves, or would save where it is only reported (estimate).",
-    "Retries and rewrites")
+    "Saved by hoisting")
 ROUTE_DECISIONS: Final = Metric("prefixgate.route.decisions", "counter", "{decision}", _DECISION, 1000,
     "Requests sent to a worker, by routing policy and its reason.", "Route reasons")
 HTTP_DURATION: Final = Metric("http.server.request.duration", "histogram", "s", _HTTP, 100,
     "Time from a request's arrival to the end of its response.", None, _HTTP_SECONDS)
 REQUEST_DURATION: Final = Metric("gen_ai.server.request.duration", "histogram", "s", (*_MODEL, "error.type"), 200,
     "Time from a model request's arrival to its last token.", "End-to-end latency", _REQUEST_SECONDS)
+CLIENT_DURATION: Final = Metric("gen_ai.client.operation.duration", "histogram", "s", (*_MODEL, "error.type"), 200,
+    "Time from a model request's first dispatch to an engine to the end of the answer, further attempts included. "
+    "Without server.address: one histogram per worker is dear to scrape; traces have it.", None, _REQUEST_SECONDS)
 TTFT: Final = Metric("gen_ai.server.time_to_first_token", "histogram", "s", _MODEL, 200,
     "Time to the first token of successful streamed responses.", "Time to first token", _TTFT_SECONDS)
 TPOT: Final = Metric("gen_ai.server.time_per_output_token", "histogram", "s", _MODEL, 200,
@@ -133,13 +140,17 @@ INDEX_BLOCKS: Final = Metric("prefixgate.prefix.tree_blocks", "gauge", "{block}"
 
 CATALOG: Final = (
     *(INPUT_TOKENS, CACHED_TOKENS, EXPECTED_CACHED_TOKENS, UNREPORTED_INPUT_TOKENS, STABLE_TOKENS),
-    *(UNCACHED_TOKENS, OUTPUT_TOKENS, USAGE_ANOMALIES),
+    *(UNCACHED_TOKENS, OUTPUT_TOKENS, USAGE_ANOMALIES, HIT_RATE_CHANGE),
     *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
-    *(HTTP_DURATION, REQUEST_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD, QUEUE_DURATION),
+    *(HTTP_DURATION, REQUEST_DURATION, CLIENT_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD, QUEUE_DURATION),
     *(QUEUED, WORKER_UP, WORKER_BREAKER, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
     *(WORKER_UNCACHED, CAPTURES, SPANS),
 )
 
+_STABILITY: Final = {
+    "http": "stable, OpenTelemetry HTTP conventions",
+    "gen_ai": "Development, OpenTelemetry GenAI conventions 1.41: may be renamed",
+}
 _SUFFIXES: Final = {"s": "_seconds"}
 _INTRO: Final = """\
 # Metrics
@@ -160,6 +171,8 @@ configuration is a label at once, an automatic one after 20 requests, at most 50
 one is `unversioned`. Every other value is `other` (for `http.route`: `unmatched`, for `error.type`: `_OTHER`).
 Past a metric's limit of label sets, further ones are counted together under `other` in every label. Labels that
 say nothing (`error.type` of a success) are left out. No histogram carries the customer.
+
+By OTLP the histograms carry exemplars: the trace and span of the last sampled request of each bucket (tracing.md).
 """
 
 
@@ -181,6 +194,9 @@ def _section(metric: Metric) -> str:
         f"labels {', '.join(f'`{label}`' for label in metric.labels)}",
         f"at most {metric.limit} label sets",
     ]
+    stability = _STABILITY.get(metric.name.partition(".")[0])
+    if stability:
+        facts.append(stability)
     if metric.panel:
         facts.append(f'panel "{metric.panel}"')
     if metric.buckets:

@@ -12,7 +12,7 @@ from prefix.record import RequestRecord, UncachedReason
 from telemetry.catalog import TOKEN_USAGE, TPOT, TTFT, Metric
 from telemetry.facts import reported
 from telemetry.labels import OTHER
-from telemetry.points import Distribution, Family
+from telemetry.points import Distribution, Family, Seen
 
 Key = tuple[str, ...]
 _NO_REASONS: Final[dict[UncachedReason, int]] = {}
@@ -115,23 +115,27 @@ class Tokens(Cells[TokenSums]):
 
 
 class Buckets:
-    """One label tuple's histogram; a value on a bound belongs to that bound's bucket."""
+    """One label tuple's histogram; a value on a bound belongs to that bound's bucket. exemplars: by bucket."""
 
-    __slots__ = ("bounds", "counts", "total")
+    __slots__ = ("bounds", "counts", "exemplars", "total")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
+        self.exemplars: dict[int, tuple[float, Seen]] = {}
 
-    def observe(self, value: float) -> None:
-        """Counts one value, in the metric's unit."""
-        self.counts[bisect_left(self.bounds, value)] += 1
+    def observe(self, value: float, seen: Seen | None = None) -> None:
+        """Counts one value, in the metric's unit. seen: the request, where it is sampled."""
+        bucket = bisect_left(self.bounds, value)
+        self.counts[bucket] += 1
         self.total += value
+        if seen is not None:
+            self.exemplars[bucket] = value, seen
 
     def distribution(self) -> Distribution:
         """A copy of what was counted."""
-        return Distribution(tuple(self.counts), self.total)
+        return Distribution(tuple(self.counts), self.total, tuple(self.exemplars.values()))
 
 
 class Histogram(Cells[Buckets]):

@@ -3,6 +3,8 @@
 Everything that adds records up reads them here, so that two sums over the same requests are equal.
 """
 
+from typing import NamedTuple
+
 from prefix.record import RequestRecord
 
 
@@ -24,3 +26,16 @@ def itl_s(record: RequestRecord) -> float | None:
     if first is None or output is None or output < 2:
         return None
     return (record.duration_s - first) / (output - 1)
+
+
+class Facts(NamedTuple):
+    """All three of one record."""
+
+    tokens: tuple[int, int] | None
+    ttft_s: float | None
+    itl_s: float | None
+
+
+def facts(record: RequestRecord) -> Facts:
+    """What this record says."""
+    return Facts(reported(record), ttft_s(record), itl_s(record))

@@ -14,7 +14,6 @@ from typing import Final
 from prefix.record import RequestRecord, UncachedReason
 from telemetry.attribution import REASONS
 from telemetry.cells import Cells
-from telemetry.facts import reported
 
 FLEET_STEP_S: Final = 10
 FLEET_STEPS: Final = 360
@@ -31,10 +30,9 @@ Delta = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """The requests that finished in one step. at: its beginning, Unix seconds. Tokens as in TokenSums."""
+class Sums:
+    """Of some requests; tokens as in telemetry.cells.TokenSums."""
 
-    at: float
     requests: int
     input_tokens: int
     cached_tokens: int
@@ -48,13 +46,38 @@ class Point:
         return self.cached_tokens / self.input_tokens if self.input_tokens else None
 
 
-def delta(record: RequestRecord) -> Delta:
-    """What a record adds to a step."""
-    tokens = reported(record)
+@dataclass(frozen=True, slots=True)
+class Point(Sums):
+    """The requests that finished in one step. at: its beginning, Unix seconds."""
+
+    at: float
+
+
+def delta(record: RequestRecord, tokens: tuple[int, int] | None) -> Delta:
+    """What a record adds to a step. tokens: prompt and cached ones, when they are known."""
     if tokens is None:
         return ((0, 1), (4, 1))
     reasons = [(_REASON[reason], count) for reason, count in (record.uncached_by_reason or _NONE).items()]
     return ((0, 1), (1, tokens[0]), (2, tokens[1]), (3, record.expected_cached_tokens or 0), *reasons)
+
+
+class Total:
+    """Over all time."""
+
+    __slots__ = ("_sums",)
+
+    def __init__(self) -> None:
+        self._sums = [0] * _WIDTH
+
+    def add(self, amounts: Delta) -> None:
+        """Counts a request."""
+        sums = self._sums
+        for field, amount in amounts:
+            sums[field] += amount
+
+    def sums(self) -> Sums:
+        """A copy."""
+        return Sums(*_named(self._sums))
 
 
 class Ring:
@@ -78,6 +101,18 @@ class Ring:
         sums = self._sums
         for field, amount in amounts:
             sums[base + field] += amount
+
+    def requests(self, now: float, window_s: float) -> int:
+        """How many finished in the steps of the window."""
+        last = int(now // self.step_s)
+        found = (self.step(number) for number in range(last - round(window_s / self.step_s) + 1, last + 1))
+        return sum(sums[0] for sums in found if sums is not None)
+
+    def hit_rates(self, now: float, steps: int) -> list[float | None]:
+        """Of the last steps, oldest first; None for one without a known cached count."""
+        last = int(now // self.step_s)
+        found = (self.step(number) for number in range(last - steps + 1, last + 1))
+        return [sums[2] / sums[1] if sums is not None and sums[1] else None for sums in found]
 
     def step(self, number: int) -> Sequence[int] | None:
         """The sums of one step, None without requests. number: its beginning / step_s."""
@@ -107,10 +142,11 @@ def points(
             found = ring.step(number)
             if found is not None:
                 sums[place] = tuple(map(add, sums[place], found))
-    return [_point(float(number * step_s), each) for number, each in zip(range(first, last + 1), sums, strict=True)]
+    found_at = zip(sums, range(first, last + 1), strict=True)
+    return [Point(*_named(each), at=float(number * step_s)) for each, number in found_at]
 
 
-def _point(at: float, sums: Sequence[int]) -> Point:
+def _named(sums: Sequence[int]) -> tuple[int, int, int, int, int, dict[UncachedReason, int]]:
     requests, prompt, cached, expected, unknown, *counts = sums
     reasons = {reason: count for reason, count in zip(REASONS, counts, strict=True) if count}
-    return Point(at, requests, prompt, cached, expected, unknown, reasons)
+    return requests, prompt, cached, expected, unknown, reasons

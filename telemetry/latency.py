@@ -6,14 +6,12 @@ distribution (as in DDSketch, https://arxiv.org/abs/1908.10693); histograms of s
 """
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 from math import ceil, log
 from operator import add
 from typing import Final
-
-from prefix.record import RequestRecord
-from telemetry.facts import itl_s, ttft_s
 
 GROWTH: Final = 1.08
 LEAST_S: Final = 1e-4
@@ -34,6 +32,11 @@ class Percentiles:
     p99: float
 
 
+def bucket_of(seconds: float) -> int:
+    """Where a duration is counted."""
+    return 0 if seconds <= LEAST_S else min(ceil(log(seconds / LEAST_S) * _SCALE), _BUCKETS - 1)
+
+
 class LogHistogram:
     """Durations in buckets that each end 8 % later than the one before."""
 
@@ -42,30 +45,31 @@ class LogHistogram:
     def __init__(self) -> None:
         self.counts = array("Q", bytes(8 * _BUCKETS))
 
-    def observe(self, seconds: float) -> None:
-        """Counts one duration."""
-        bucket = 0 if seconds <= LEAST_S else min(ceil(log(seconds / LEAST_S) * _SCALE), _BUCKETS - 1)
+    def observe(self, bucket: int) -> None:
+        """Counts one duration, by its `bucket_of`."""
         self.counts[bucket] += 1
 
     def add(self, other: "LogHistogram") -> None:
         """Adds another's durations to these."""
         self.counts = array("Q", map(add, self.counts, other.counts))
 
-    def quantile(self, share: float) -> float | None:
-        """The duration that this share does not exceed, in seconds; None when nothing was counted."""
-        rank, seen = max(1, ceil(share * sum(self.counts))), 0
-        for bucket, count in enumerate(self.counts):
-            seen += count
-            if seen >= rank:
-                return LEAST_S * GROWTH ** (bucket - 0.5) if bucket else LEAST_S
-        return None
+    def quantiles(self, *shares: float) -> list[float] | None:
+        """The durations that these shares do not exceed, in seconds; None when nothing was counted."""
+        seen = list(accumulate(self.counts))
+        if not seen[-1]:
+            return None
+        buckets = [bisect_left(seen, max(1, ceil(share * seen[-1]))) for share in shares]
+        return [LEAST_S * GROWTH ** (bucket - 0.5) if bucket else LEAST_S for bucket in buckets]
+
+    def median(self) -> float | None:
+        """Half of them take no longer; None when nothing was counted."""
+        found = self.quantiles(0.5)
+        return found[0] if found is not None else None
 
     def percentiles(self) -> Percentiles | None:
         """The usual three; None when nothing was counted."""
-        middle, most, nearly_all = (self.quantile(share) for share in (0.5, 0.95, 0.99))
-        if middle is None or most is None or nearly_all is None:
-            return None
-        return Percentiles(middle, most, nearly_all)
+        found = self.quantiles(0.5, 0.95, 0.99)
+        return Percentiles(*found) if found is not None else None
 
 
 class Lengths:
@@ -79,17 +83,14 @@ class Lengths:
         self.ttft = [LogHistogram() for _ in range(rows)]
         self.itl = [LogHistogram() for _ in range(rows)]
 
-    def record(self, record: RequestRecord) -> None:
-        """Counts a finished request; one whose prompt nobody counted has no row."""
-        if record.input_tokens is None:
-            return
-        row = bisect_right(EDGES, record.input_tokens)
+    def record(self, prompt_tokens: int, ttft: int | None, itl: int | None) -> None:
+        """Counts a request. ttft, itl: their buckets, None where they are unknown."""
+        row = bisect_right(EDGES, prompt_tokens)
         self.requests[row] += 1
-        first, gap = ttft_s(record), itl_s(record)
-        if first is not None:
-            self.ttft[row].observe(first)
-        if gap is not None:
-            self.itl[row].observe(gap)
+        if ttft is not None:
+            self.ttft[row].observe(ttft)
+        if itl is not None:
+            self.itl[row].observe(itl)
 
     def add(self, other: "Lengths") -> None:
         """Adds another's requests to these."""

@@ -1,9 +1,9 @@
 """What the dashboard shows: its panels, in their order, with a query for every metric of the catalog that names one.
 
 A row of the catalog is enough for a metric to be shown. Names its `panel` one of these, which has no query of it yet,
-the metric's own lines (`_own`, by kind) are added there; names it another, that panel is made, under "Workers" where
-the metric has a worker, else under "Gateway". What is written here is what one row cannot say: which metrics make a
-ratio, what is stacked, and the order.
+the metric's own lines (`_own`, by kind) are added there; names it another, that panel is made, in the section that
+its labels suggest (`_section`). What is written here is what one row cannot say: which metrics make a ratio, what is
+stacked, and the order.
 
 Only our own metrics are in the first sections: an engine's names depend on its kind, its version and even on how it
 was scraped (a colon comes through OpenMetrics as `_`), so engines have a section that reads both spellings.
@@ -220,7 +220,9 @@ def _own(metric: Metric) -> Iterator[Target]:
 
 
 def _section(metric: Metric) -> str:
-    return "Workers" if "worker" in metric.labels else "Gateway"
+    if "worker" in metric.labels:
+        return "Workers"
+    return SECTIONS[1] if {"customer", "prompt_version"} & {*metric.labels} else "Gateway"
 
 
 def _unit(metric: Metric) -> Unit:

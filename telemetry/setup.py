@@ -17,6 +17,7 @@ from threading import Lock
 from typing import Final, cast
 
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
+from opentelemetry.sdk.metrics import Exemplar
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
     Gauge,
@@ -41,7 +42,7 @@ from telemetry import gauges as worker_gauges
 from telemetry.aggregate import Aggregate
 from telemetry.gauges import WorkerGauges
 from telemetry.otlp import PACKAGES, Target
-from telemetry.points import Distribution, Family
+from telemetry.points import Distribution, Family, Seen
 from telemetry.senders import make_sender
 from telemetry.span_queue import SpanQueue
 from telemetry.span_wire import Encoder, Span
@@ -190,4 +191,9 @@ def _distribution(
         explicit_bounds=bounds,
         min=_NOT_KEPT,
         max=_NOT_KEPT,
+        exemplars=[_exemplar(observed, seen) for observed, seen in value.exemplars],
     )
+
+
+def _exemplar(observed: float, seen: Seen) -> Exemplar:
+    return Exemplar({}, observed, int(seen.at * 1e9), int(seen.span_id, 16), int(seen.trace_id, 16))

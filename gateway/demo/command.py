@@ -101,6 +101,8 @@ async def _show(
                         click.echo(json.dumps(summary | {"findings": msgspec.to_builtins(report.findings)}, indent=2))
                 if last and keep:
                     await _stay(console, fleet)
+                elif last:
+                    console.print("prefixgate demo --keep leaves it running, with its dashboard")
     return results
 
 
@@ -118,6 +120,7 @@ async def _stay(console: Console, fleet: Fleet) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     console.print(f"gateway {fleet.gateway} (metrics: {fleet.gateway}/metrics)", highlight=False)
+    console.print(f"dashboard {fleet.gateway}/dashboard", highlight=False)
     console.print(f"engines {' '.join(fleet.engines)}", highlight=False)
     console.print("running until Ctrl-C")
     await stop.wait()

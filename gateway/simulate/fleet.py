@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from engine_adapter.engine_model import EngineModel
-from engine_adapter.engine_request import EngineConfig, EngineRequest, Report, Step
+from engine_adapter.engine_request import EngineConfig, EngineRequest, Step
 from gateway.router import Route
 from gateway.simulate.workload import SimulatedRequest
 
@@ -144,19 +144,21 @@ class VirtualFleet:
         """The engine's iteration is over, or its rest: pass on what it reports; how many requests have ended."""
         step = engine.step or engine.model.step(engine.rest_s)
         assert step is not None
-        ended = sum([self._report(now, report) for report in step.reports])
+        ended = 0
+        for asked, _, finished in step.reports:
+            ended += finished
+            self._report(now, asked, finished)
         self._go_on(now, engine)
         return ended
 
-    def _report(self, now: float, report: Report) -> bool:
-        asked, _, finished = report
+    def _report(self, now: float, asked: EngineRequest, finished: bool) -> None:
         number, route = self._flying[asked]
         outcome = self._outcomes[number]
         if outcome.ttft_s is None:
             outcome.ttft_s = now - outcome.began_s
             self._router.on_first_token(route, now)
         if not finished:
-            return False
+            return
         del self._flying[asked]
         outcome.ended_s, outcome.cached_tokens = now, asked.cached_tokens
         self._router.release(
@@ -170,7 +172,6 @@ class VirtualFleet:
             self._count += 1
             arrival_s = self._requests[follower].arrival_s / self._rate
             heappush(self._events, (max(now, arrival_s), self._count, follower))
-        return True
 
     def _go_on(self, now: float, engine: _Engine) -> None:
         """Begin what the engine does next."""

@@ -10,7 +10,7 @@ import msgspec
 from engine_adapter.engine_request import EngineConfig
 from engine_adapter.engine_timing import PROFILES
 from gateway.router import Router
-from gateway.simulate.fleet import Placing, VirtualFleet
+from gateway.simulate.fleet import Outcome, Placing, VirtualFleet
 from gateway.simulate.measure import Measured, measure, shared_hit_rate
 from gateway.simulate.workload import PAGE_BYTES, SimulatedRequest
 from prefix.errors import ConfigError
@@ -100,13 +100,24 @@ def play(
     done: Callable[[int], None],
 ) -> Row:
     """The same with any router that has no worker yet."""
+    outcomes, took_s = outcomes_of(requests, setting, router, rate, done)
+    per_s = len(requests) / took_s if took_s else 0.0
+    return Row(name, rate, per_s, measure(requests, outcomes, setting.engines))
+
+
+def outcomes_of(
+    requests: Sequence[SimulatedRequest],
+    setting: Setting,
+    router: Placing,
+    rate: float,
+    done: Callable[[int], None],
+) -> tuple[list[Outcome], float]:
+    """What became of each request, and the seconds of processor time that this took."""
     fleet = VirtualFleet([setting.engine] * setting.engines, router, rate=rate)
     with _no_garbage_collection():
         began = process_time()
         outcomes = fleet.play(requests, done)
-        took = process_time() - began
-    per_s = len(requests) / took if took else 0.0
-    return Row(name, rate, per_s, measure(requests, outcomes, setting.engines))
+        return outcomes, process_time() - began
 
 
 @contextmanager

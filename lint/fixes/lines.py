@@ -34,7 +34,7 @@ def in_template(text: str, tree: nodes.Template, row: int) -> Iterator[Fix]:
 
     A template that writes a conversation has an order of its own.
     """
-    from jinja2 import meta, nodes
+    from jinja2 import nodes
 
     written = [part for output in tree.body if isinstance(output, nodes.Output) for part in output.nodes]
     top = any(part.lineno == row and not isinstance(part, nodes.TemplateData) for part in written)
@@ -44,7 +44,7 @@ def in_template(text: str, tree: nodes.Template, row: int) -> Iterator[Fix]:
         return
     last = max((at for at, other in enumerate(lines, 1) if other.strip()), default=0)
     fix = to_the_end(text, row, 1, last)
-    if fix is not None and "messages" not in meta.find_undeclared_variables(tree):
+    if fix is not None and all(name.name != "messages" for name in tree.find_all(nodes.Name)):
         yield fix
 
 

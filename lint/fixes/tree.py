@@ -11,11 +11,27 @@ import re
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _SCOPES: Final = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module | ast.ClassDef
 """What has names of its own. (A comprehension too, but its names are read only inside it.)"""
+
+
+_GIVING: Final = frozenset((ast.Name, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias, ast.arg))
+_NO_NODES: Final = frozenset({int, str, float, complex, bytes, bool, type(None), type(...)}).union(
+    *(kind.__subclasses__() for kind in (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop))
+)
+
+_PLAIN_FIELDS: Final = frozenset(
+    "id attr arg asname module level ctx op ops kind conversion type_comment is_async simple".split()
+)
+NODE_FIELDS: Final[dict[type[ast.AST], tuple[str, ...]]] = {
+    kind: tuple(name for name in kind._fields if name not in _PLAIN_FIELDS and not issubclass(kind, ast.Constant))
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
+"""Of each kind of node the fields that may hold others."""
 
 
 class Lines:
@@ -53,19 +69,17 @@ class Tree:
     def __init__(self, text: str) -> None:
         self.text = text
         self._lines = Lines(text)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            self.root = ast.parse(text)
+        self.root = parsed(text)
         self._parents: dict[ast.AST, ast.AST] = {}
         self._at: dict[tuple[int, int], list[ast.expr]] = defaultdict(list)  # by row and byte
         self.nodes: list[ast.AST] = [self.root]
         for parent in self.nodes:
-            for child in ast.iter_child_nodes(parent):
+            for child in _children(parent):
                 self.nodes.append(child)
                 self._parents[child] = parent
                 if isinstance(child, ast.expr):
                     self._at[child.lineno, child.col_offset].append(child)
-        self._given = frozenset(filter(None, map(_name_given, self.nodes)))
+        self._given = frozenset(name for node in self.nodes if type(node) in _GIVING and (name := _name_given(node)))
 
     def at(self, row: int, column: int) -> list[ast.expr]:
         """The expressions that begin at a place, the outermost first."""
@@ -114,6 +128,18 @@ class Tree:
         return [node for node in same if isinstance(node.ctx, ast.Load)] if written == [target] else []
 
 
+def _children(node: ast.AST) -> list[Any]:
+    """As ast.iter_child_nodes, but for operators and contexts, which are the same objects in all of a module."""
+    found: list[Any] = []
+    for name in NODE_FIELDS[type(node)]:
+        value = getattr(node, name)
+        if type(value) is list:
+            found += value
+        else:
+            found.append(value)
+    return [child for child in found if type(child) not in _NO_NODES]
+
+
 def _name_given(node: ast.AST) -> str | None:
     """The name that a node gives a meaning to."""
     if isinstance(node, ast.Name):
@@ -123,6 +149,15 @@ def _name_given(node: ast.AST) -> str | None:
     if isinstance(node, ast.alias):
         return node.asname or node.name
     return node.arg if isinstance(node, ast.arg) else None
+
+
+@functools.lru_cache(maxsize=2)
+def parsed(text: str) -> ast.Module:
+    """The syntax tree of a text, nobody's to change: of a file it is asked for by the data flow and by fixes, in
+    between for an edit that is tried. Raises what ast.parse raises."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        return ast.parse(text)
 
 
 @functools.lru_cache(maxsize=1)

@@ -23,7 +23,8 @@ RULE = Rule(
     checks=(
         uses("state", "counter", besides=("tools",)),
         losses("counter", "environment", severity="warning"),
-        volatile("counter", "git_state", "cwd"),
+        volatile("counter", "git_state"),
+        volatile("cwd", severity="info"),
     ),
     bad=(
         app("f'Folder {os.getcwd()}. {POLICY}'", imports="import os"),

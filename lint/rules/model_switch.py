@@ -20,7 +20,7 @@ RULE = Rule(
     instead=("Keep one model for a conversation; choose it at its beginning."),
     since="0.1.0",
     checks=(
-        uses("model"),
+        uses("model", "deployed"),
         losses("model", severity="warning"),
     ),
     bad=(

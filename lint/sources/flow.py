@@ -18,7 +18,8 @@ CHARS_PER_TOKEN: Final = 4
 PAGE_TOKENS: Final = 16
 """Less static text than one page of an engine behind a change costs nothing that could be measured."""
 TEXT_TOKENS: Final = 64
-"""What must stand behind a variable, which may well be the same for long, before it is worth a word."""
+"""What must stand behind anything before it is worth a warning, and behind a variable, which may well be the same
+for long, before it is worth a word: a line or two are lost in what a prompt says anew each time."""
 
 
 _WHERE: Final = {
@@ -41,7 +42,8 @@ class Flow:
     and trim (see jinja_space), model, format, choice, cache_key, bypass, no_breakpoint, breakpoint_limit. label: the
     name of its source. row, column: of the source, from 1. site, site_row: the call that the prompt is handed to, ""
     and 0 in templates. where: tools, system, turn, last, prompt, history or scope. tokens: of static text known to
-    stand behind it (4 characters each); more: unknown amounts too (a file, the conversation).
+    stand behind it (4 characters each); more: unknown amounts too (a file, the conversation). loose: nothing says
+    that what is chosen or ordered comes again in other requests.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class Flow:
     where: str
     tokens: int
     more: bool
+    loose: bool = False
 
     @property
     def costs(self) -> bool:
@@ -61,8 +64,17 @@ class Flow:
 
     @property
     def harms(self) -> bool:
-        """Whether it is worth a warning: what it costs stands behind it, or is its own text."""
+        """Whether mending it would gain anything: what it costs stands behind it, or is its own text."""
         return self.costs or self.kind in names.COSTS_BY_ITSELF
+
+    @property
+    def warns(self) -> bool:
+        """Whether that is more than a line or two."""
+        return (
+            self.harms
+            and not self.loose
+            and (self.more or self.tokens >= TEXT_TOKENS or self.kind in names.COSTS_BY_ITSELF)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +117,9 @@ def uses(*kinds: str, where: tuple[str, ...] = (), besides: tuple[str, ...] = ()
 
 
 def sighting(flow: Flow, fix: Fix | None = None) -> Sighting:
-    """A flow in words; one that nothing stands behind is only for information."""
+    """A flow in words; one that little stands behind is only for information."""
     site = f" given to {flow.site} (line {flow.site_row})" if flow.site else ""
-    severity: Severity | None = None if flow.harms else "info"
+    severity: Severity | None = None if flow.warns else "info"
     return Sighting(
         message=f"{_LEAD.get(flow.kind, 'changing text')} {flow.label} in {_WHERE[flow.where]}{site}{_behind(flow)}",
         severity=severity or _milder(flow),
@@ -126,6 +138,7 @@ _MILDER: Final[dict[str, Severity]] = {
     "variable": "info",
     "date": "info",
     "trim": "info",
+    "deployed": "info",
     "blank": "warning",
     "mapping": "warning",
 }
@@ -159,6 +172,7 @@ _LEAD: Final = {
     "blank": "block that writes the same words in every case, with other white space:",
     "trim": "optional block without `-`, left out it is a blank line or, rendered with trim_blocks, none:",
     "model": "argument that may change:",
+    "deployed": "argument that each deployment sets:",
     "format": "argument that may change:",
     "choice": "argument that may change:",
 }

@@ -30,6 +30,14 @@ _SUB_DAY = re.compile(r"%-?[HIMSfsXcpTRr]")
 _VIEWS = frozenset({"items", "keys", "values"})
 _PROMPT = re.compile(r"prompt|instruction|system")
 _MARKUP = re.compile(r"<(?:!doctype|html|head|body|div|script|table)\b", re.IGNORECASE)
+_CODE = re.compile(
+    r"\s*(?:import \w|from [\w.]+ import |(?:async )?def \w+\(|class \w+[(:{]|@\w+|#include\b|#!/|package \w+"
+    r"|(?:export|public|private|const|let|var|function|return|await|async) "
+    r"|\w+ = |apiVersion:|FROM \S+$|[}\])]+[,;]?$)"
+)
+_LEAST_CODE = 5
+"""Part of the lines, one in so many, that makes a template one of code: a prompt may quote some."""
+_FRONT_MATTER = "---\n"
 
 
 class JinjaTemplate(FlowDocument):
@@ -79,12 +87,20 @@ def _parse(text: str) -> nodes.Template:
 
 
 def _is_prompt(filename: str, text: str) -> bool:
-    """Whether a template may be one of prompts: not when it makes HTML, or has another kind of file in its name."""
+    """Whether a template may be one of prompts: not when it makes HTML, code or a page of a site, or has another kind
+    of file in its name."""
     path = PurePath(filename.lower())
     if _PROMPT.search("/".join(path.parts[-3:])):
         return True
     kinds = path.suffixes[:-1]
-    return not _MARKUP.search(text) and (not kinds or kinds[-1] in (".txt", ".prompt"))
+    other = _MARKUP.search(text) or text.startswith(_FRONT_MATTER) or _is_code(text)
+    return not other and (not kinds or kinds[-1] in (".txt", ".prompt"))
+
+
+def _is_code(text: str) -> bool:
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("{%")]
+    code = sum(_CODE.match(line) is not None for line in lines)
+    return code > 1 and code * _LEAST_CODE > len(lines)
 
 
 class _Walk:

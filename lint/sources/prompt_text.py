@@ -53,24 +53,21 @@ def _white_space(document: PromptText) -> Iterator[Sighting]:
     if not found:
         return
     edits = tuple(Edit(match.start(), match.end(), "") for match in found)
-    first = next((match for match in found if _moves(match)), found[0])
+    mixed = 0 < document.text.count("\r\n") < document.text.count("\n")
+    first = next((match for match in found if "\r" in match[0]), found[0])
+    ends = "\r" in first[0]
     yield Sighting(
-        message="line ends other than LF or a byte order mark, which a checkout may change"
-        if _moves(first)
-        else "trailing blanks, which an editor may take away",
+        message=("two kinds of line ends" if mixed else "line ends other than LF") + ", which a checkout may change"
+        if ends
+        else "trailing blanks or a byte order mark, which an editor may take away",
         values=(first[0],),
-        severity=None if _moves(first) else "info",
+        severity=None if ends and mixed else "info",
         location=_place(document.text, first.start()),
         start=first.start(),
         end=first.end(),
         occurrences=len(found),
         fix=Fix("safe", edits),
     )
-
-
-def _moves(match: re.Match[str]) -> bool:
-    """Whether git or another system may write it otherwise; blanks stay until someone saves the file."""
-    return "\r" in match[0] or "\ufeff" in match[0]
 
 
 def _unicode_form(document: PromptText) -> Iterator[Sighting]:

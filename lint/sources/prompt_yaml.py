@@ -48,8 +48,8 @@ def read(filename: str, file: BinaryIO) -> Iterator[Document]:
         return
     try:
         text = raw.decode("utf-8-sig")
-        found = tuple(flow for node in yaml.compose_all(text, yaml.SafeLoader) for flow in _Prompts(text).flows(node))
-        yield PromptFile(filename, text, found)
+        found = (flow for node in yaml.compose_all(text, yaml.SafeLoader) for flow in _Prompts(text).flows(node))
+        yield PromptFile(filename, text, tuple(dict.fromkeys(found)))
     except UnicodeDecodeError as error:
         yield Unreadable(
             filename, f"no UTF-8 at byte {error.start}", Location(raw.count(b"\n", 0, error.start) + 1, 1)

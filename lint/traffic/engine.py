@@ -6,9 +6,8 @@ cause asked for (prefix.causes). No pattern decides: a date that never changes c
 """
 
 from array import array
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from lint.breakpoints import blocks, model_of
 from lint.costing import Summary
@@ -19,24 +18,21 @@ from lint.traffic.facts import Facts
 from lint.traffic.forks import Forks
 from lint.traffic.form import same_form
 from lint.traffic.formless import FORMS, alike
-from lint.traffic.inserts import goes_on_behind, grew, moved_insert
+from lint.traffic.inserts import moved_insert
 from lint.traffic.known import LONGEST_VALUE, KnownCauses
 from lint.traffic.linking import made_at
 from lint.traffic.logged import Logged, told
 from lint.traffic.losses import WEAK, Loss, Losses
-from lint.traffic.naming import REACH, closer
-from lint.traffic.pictures import same_picture
+from lint.traffic.naming import closer
+from lint.traffic.pairs import Parted, around, in_newest, is_batch, kind_of, same_end, session_change
 from lint.traffic.scope import MEMBERS as SCOPE
-from lint.traffic.scope import schema_in_prompt
 from lint.traffic.seen import Request, Seen, block_keys
 from lint.traffic.tails import Tails
 from lint.traffic.view import view as view_of
 from lint.traffic.watcher import Exchange, Note
 from lint.traffic.watchers import watchers
-from prefix.causes import Cause, value_text
-from prefix.divergence import first_divergence, value_at
-from prefix.parameters import parameter_changes
-from prefix.realign import Run, common_prefix, realign
+from prefix.causes import Cause
+from prefix.realign import common_prefix, realign
 
 _LEAST_WEAK: Final = 256
 """Bytes that must come again for words alone to count: less is what any two texts share."""
@@ -46,9 +42,7 @@ _LEAST_SHARE: Final = 0.005
 """Of a template's input: words that cost less are not worth one."""
 _END: Final = len(b"]}")
 """What closes a view: one that another begins with but for that is all of it."""
-_SHORT: Final = 2048
 _LINKED: Final = 64
-_LEAST_END: Final = 24
 _SHARED_LISTS: Final = frozenset(("tool_order", "tool_set"))
 
 
@@ -132,10 +126,10 @@ class TrafficEngine:
 
     def _compare(self, prior: Request | None, nearest: Request | None, cached: int, request: Request) -> Loss | None:
         """nearest: what it shares with this prior, `cached` bytes, is cached anyway."""
-        if prior is None or _is_batch(request.body):
+        if prior is None or is_batch(request.body):
             return None
         same = cached if prior is nearest else common_prefix(prior.view, request.view)
-        parted = _session_change(prior.body, request.body)
+        parted = session_change(prior.body, request.body)
         if parted is not None:
             lost = same if parted.kind == "response_format" else same - cached
             return self._count(parted, prior, request, lost) if lost > 0 else None
@@ -147,16 +141,16 @@ class TrafficEngine:
 
     def _compare_text(self, prior: Request, request: Request, same: int, cached: int) -> Loss | None:
         runs = realign(prior.view, request.view, same)
-        again = sum(run.length for run in runs) or _same_end(prior.view, request.view, same)
+        again = sum(run.length for run in runs) or same_end(prior.view, request.view, same)
         elsewhere = max(0, cached - same)
         if again <= elsewhere and not self._is_form(prior, request, same, again, elsewhere):
             return None
         cause = self._known.cause(prior, request, same)
         if cause is None or cause.kind == "appended":
             return None
-        if cause.kind in FORMS and not _in_newest(request.body, cause.path):
+        if cause.kind in FORMS and not in_newest(request.body, cause.path):
             again = max(again, alike(prior.view, request.view, same))
-        kind, lost = _kind(cause, runs, prior.body, request.body), again - elsewhere
+        kind, lost = kind_of(cause, runs, prior.body, request.body), again - elsewhere
         weak = lost < _LEAST_WEAK and not (runs and lost * _PART > len(request.view))
         if lost <= 0 or (kind in WEAK and weak):
             return None
@@ -170,7 +164,7 @@ class TrafficEngine:
         return few and alike(prior.view, request.view, same) > elsewhere
 
     def _count(
-        self, cause: "Cause | Parted", prior: Request, request: Request, lost: int, kind: str | None = None
+        self, cause: Cause | Parted, prior: Request, request: Request, lost: int, kind: str | None = None
     ) -> Loss:
         pointer = cause.path
         if cause.kind in _SHARED_LISTS:
@@ -181,80 +175,5 @@ class TrafficEngine:
         if known is not None and loss.offset is not None:
             known.context = context(prior.body, request.body, loss.kind, pointer, loss.offset, cause.b)
         if loss.occurrences:
-            loss.around = _around(request.body, cause)
+            loss.around = around(request.body, cause)
         return loss
-
-
-class Parted(NamedTuple):
-    """What changed between two turns of one conversation beside its text; named as prefix.causes.Cause."""
-
-    kind: str
-    path: str
-    a: str | None
-    b: str | None
-    offset: int | None = None
-
-
-def _session_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> Parted | None:
-    """Of a conversation that goes on: another model, adapter or format."""
-    if all(a.get(name) == b.get(name) for name in (*SCOPE, "response_format")):
-        return None
-    where = first_divergence(a, b)
-    if where is None or where.reason != "append" or where.path.count("/") != 2:
-        return None
-    for change in parameter_changes(a, b):
-        return Parted(change.kind, f"/{change.name}", change.a, change.b)
-    formats = [value_text(body["response_format"]) if body.get("response_format") else None for body in (a, b)]
-    if formats[0] == formats[1] or not schema_in_prompt(b):
-        return None
-    return Parted("response_format", "/response_format", formats[0], formats[1])
-
-
-def _kind(cause: Cause, runs: list[Run], a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
-    """The cause's kind, closer where the two prompts are needed for that."""
-    kind: str = cause.kind
-    if kind == "history_edited" and not grew(a, b):
-        kind = "other_conversation"
-    if kind in WEAK and _crossing(runs):
-        return "text_order"
-    if cause.kind == "media":
-        values = value_at(a, cause.path), value_at(b, cause.path)
-        same = same_picture(*values) if all(isinstance(value, str) for value in values) else None
-        if same == "pixels" or (same == "size" and goes_on_behind(a, b, cause.path)):
-            return "reencoded_image"
-    return kind
-
-
-def _is_batch(body: Mapping[str, Any]) -> bool:
-    """Texts to embed: each is a prompt of its own, and no conversation."""
-    texts = body.get("input")
-    return isinstance(texts, list) and bool(texts) and all(isinstance(text, str) for text in texts)
-
-
-def _in_newest(body: Mapping[str, Any], path: str) -> bool:
-    """A place in the newest message: how it is spelled is its author's."""
-    _, key, at, *_ = [*path.split("/"), "", ""]
-    turns = body.get(key) if key in ("messages", "input") else None
-    return isinstance(turns, list) and len(turns) > 1 and at == str(len(turns) - 1)
-
-
-def _around(body: Mapping[str, Any], cause: "Cause | Parted") -> tuple[str, str]:
-    """The text before the place of a cause, and from there on."""
-    text = value_at(body, cause.path) if cause.offset is not None else None
-    if not isinstance(text, str) or cause.offset is None:
-        return "", ""
-    at = cause.offset
-    return text[max(0, at - REACH) : at], text[at : at + REACH]
-
-
-def _same_end(a: bytes, b: bytes, start: int) -> int:
-    """What two short prompts have in common at their ends: too little text for runs, but a small log is one too."""
-    if max(len(a), len(b)) > _SHORT:
-        return 0
-    end = common_prefix(a[start:][::-1], b[start:][::-1])
-    return end if end >= _LEAST_END else 0
-
-
-def _crossing(runs: list[Run]) -> bool:
-    """The same pieces in another order."""
-    return any(later.a < earlier.a for earlier, later in pairwise(runs))

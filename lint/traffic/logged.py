@@ -40,7 +40,8 @@ _USAGES: Final = frozenset(
 )
 _THING: Final = {name: thing for thing, names in _NAMES.items() for name in names}
 _RANK: Final = {name: rank for rank, name in enumerate(_THING)}
-_KNOWN: Final = frozenset((*_THING, *_ANSWERS, *_INSIDE, *_USAGES))
+KNOWN: Final = frozenset((*_THING, *_ANSWERS, *_INSIDE, *_USAGES))
+"""Members by which a log says something."""
 _UNITS: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 """Numbers from here on are nano-, micro- and milliseconds since 1970: seconds will have eleven digits in 5138."""
 _LATEST: Final = 1e20
@@ -82,7 +83,7 @@ def told(logged: Logged) -> frozenset[str]:
 def logged(body: dict[str, Any], *envelopes: Mapping[str, Any]) -> Logged:
     """A body and what its envelopes say of the request, the outermost first. A body that is one itself may have such
     members beside its own, but none of its objects says more."""
-    places = [place for place in _places(body, envelopes) if not _KNOWN.isdisjoint(place)]
+    places = [place for place in _places(body, envelopes) if not KNOWN.isdisjoint(place)]
     if not places:
         return Logged(body)
     said = _said(places)

@@ -2,6 +2,7 @@
 
 const TOKEN = "prefixgate.token";
 const SILENCE_MS = 10_000; // a tick comes every 2 s
+const PATIENCE_MS = 20_000;
 const RETRY_MS = [1000, 2000, 4000, 8000];
 
 /** What the gateway refused, or that it did not answer (status 0). */
@@ -40,16 +41,24 @@ export async function download(path, parameters, format, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-async function ask(path, parameters, options = {}) {
+/** Waits for what is fetched in the background: when it fails, the stream's state says so already. */
+export async function quietly(promise) {
+  try {
+    await promise;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+  }
+}
+
+async function ask(path, parameters, signal = AbortSignal.timeout(PATIENCE_MS)) {
   const given = Object.entries(parameters ?? {}).filter(([, value]) => value != null && value !== "");
   const query = given.length ? `?${new URLSearchParams(given)}` : "";
   const held = token.get();
   const headers = held ? { authorization: `Bearer ${held}` } : {};
   let response;
   try {
-    response = await fetch(path + query, { headers, cache: "no-store", ...options });
-  } catch (error) {
-    if (options.signal?.aborted) throw error;
+    response = await fetch(path + query, { headers, cache: "no-store", signal });
+  } catch {
     throw new ApiError(0, "The gateway does not answer.");
   }
   if (!response.ok) throw new ApiError(response.status, await complaint(response));
@@ -82,7 +91,7 @@ export function listen(onTick, onState) {
     };
     try {
       heard();
-      const response = await ask("api/events", null, { signal: abort.signal });
+      const response = await ask("api/events", null, abort.signal);
       onState("live");
       for await (const data of messages(response.body, heard)) {
         failures = 0;

@@ -1,6 +1,6 @@
 // The page: shows the view that the address names, keeps it up to date, asks for the token when one is wanted.
 
-import { listen, token } from "./api.js";
+import { listen, quietly, token } from "./api.js";
 import { h, mark, say } from "./dom.js";
 import { clock, compact, percent } from "./format.js";
 import { login } from "./login.js";
@@ -20,9 +20,19 @@ const SPEAK_MS = 60_000;
 const by = (id) => document.getElementById(id);
 const main = by("main");
 
-const state = { shown: null, stream: null, paused: false, last: null, refreshed: 0, spoken: 0, turn: 0 };
+const state = {
+  shown: null,
+  stream: null,
+  paused: false,
+  busy: false,
+  last: null,
+  refreshed: 0,
+  spoken: 0,
+  turn: 0,
+  place: null,
+};
 
-/** The view of an address: {title, node, tick?, refresh?, leave?}. */
+/** The view of an address: {title, node, beside?, tick?, refresh?}. */
 async function made({ view, args, query }) {
   if (view === "prompts") return args.length === 2 ? prompt(args[0], args[1]) : prompts(query);
   if (view === "requests") return args.length === 1 ? request(args[0]) : requests(query);
@@ -36,17 +46,17 @@ async function made({ view, args, query }) {
 async function show(moved) {
   const turn = ++state.turn;
   const where = current();
+  const focused = document.activeElement?.id;
   const waiting = setTimeout(() => mark(main, "aria-busy", "true"), 150);
   let next;
   try {
     next = await made(where);
-    connect();
   } catch (error) {
     next = failed(error);
   }
+  if (!next.locked) connect();
   clearTimeout(waiting);
   if (turn !== state.turn) return;
-  state.shown?.leave?.();
   state.shown = next;
   mark(main, "aria-busy", "false");
   const title = h("h1", { tabindex: "-1" }, next.title);
@@ -54,17 +64,24 @@ async function show(moved) {
   document.title = `${next.title} · prefixgate`;
   for (const link of by("views").children) link.removeAttribute("aria-current");
   by("views").querySelector(`[href="#/${where.view}"]`)?.setAttribute("aria-current", "page");
-  if (moved) {
-    title.focus({ preventScroll: true });
-    scrollTo(0, 0);
-  }
+  const place = [where.view, ...where.args].join("/");
+  if (moved) arrive(place === state.place ? by(focused) : null, title);
+  state.place = place;
+}
+
+/** The same view, asked otherwise: what asked keeps the focus. Another one: it begins at its heading. */
+function arrive(asked, title) {
+  if (asked && main.contains(asked)) return asked.focus();
+  title.focus({ preventScroll: true });
+  scrollTo(0, 0);
 }
 
 function failed(error) {
-  if (error.wantsToken) return { title: "Sign in", node: login(token.get() !== null, signIn) };
+  if (error.wantsToken) return { title: "Sign in", locked: true, node: login(token.get() !== null, signIn) };
   if (error.status === undefined) throw error;
   const again = h("button", { type: "button", onclick: () => show(false) }, "Try again");
-  return { title: "Nothing to show", node: h("div", { class: "empty" }, h("p", {}, error.message), again) };
+  const node = h("div", { class: "empty" }, h("p", {}, error.message), again);
+  return { title: "Nothing to show", unanswered: error.status === 0, node };
 }
 
 function signIn(value) {
@@ -86,26 +103,27 @@ function changed(to, error) {
   const since = state.last ? ` The numbers are those of ${clock(state.last)}.` : "";
   by("lost").hidden = to !== "lost";
   if (to === "lost") say(by("lost"), `Connection lost: ${error.message} Trying again.${since}`);
-  if (to === "lost" && error.wantsToken) show(false);
+  if (to === "lost" ? error.wantsToken : to === "live" && state.shown?.unanswered) show(false);
 }
 
 function ticked(tick) {
   state.last = tick.overview.now;
   const { version, policy, level } = tick.overview;
   say(by("about"), `prefixgate ${version} · policy ${policy} · level ${level}`);
-  state.shown?.tick?.(tick);
-  if (state.shown?.refresh && Date.now() - state.refreshed > REFRESH_MS) refresh(state.shown);
+  if (state.shown && !state.busy) update(state.shown, tick);
   if (Date.now() - state.spoken > SPEAK_MS) speak(tick.overview);
 }
 
-async function refresh(view) {
-  state.refreshed = Infinity; // one at a time
+/** Brings a view up to date; ticks that come meanwhile are left out. */
+async function update(view, tick) {
+  state.busy = true;
   try {
-    await view.refresh();
-  } catch (error) {
-    if (error.status === undefined) throw error; // what the stream says of the connection is shown already
-  } finally {
+    await quietly(view.tick?.(tick));
+    if (!view.refresh || Date.now() - state.refreshed < REFRESH_MS) return;
     state.refreshed = Date.now();
+    await quietly(view.refresh());
+  } finally {
+    state.busy = false;
   }
 }
 
@@ -120,7 +138,7 @@ function pause() {
   mark(by("live"), "aria-pressed", String(!state.paused));
   state.stream?.stop();
   state.stream = null;
-  if (!state.paused) return show(false);
+  if (!state.paused) return connect();
   by("lost").hidden = true;
   mark(by("live"), "data-state", "paused");
   say(by("live-text"), "Paused");

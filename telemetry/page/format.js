@@ -3,7 +3,12 @@
 export const UNKNOWN = "–";
 
 const PLAIN = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const SCALES = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+const SCALES = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
 
 /** 12345 -> 12.3k; below 1,000 as it is. */
 export function compact(value) {
@@ -37,9 +42,9 @@ export function seconds(value) {
   return value < 120 ? `${significant(value)} s` : span(value);
 }
 
-/** A change of seconds with its sign. */
-export function secondsChange(value) {
-  return value == null ? UNKNOWN : `${value < 0 ? "−" : "+"}${seconds(Math.abs(value))}`;
+/** A change as a share of what was before: +12 %. */
+export function relative(change) {
+  return change == null ? UNKNOWN : `${change < 0 ? "−" : "+"}${percent(Math.abs(change), 0)}`;
 }
 
 /** A span of time in words: 3 min, 5 h, 2 d. */

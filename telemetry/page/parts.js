@@ -35,14 +35,38 @@ export function exports(path, parameters, name, formats = ["csv", "json"]) {
     }
   };
   const button = (format) =>
-    h("button", { type: "button", class: "quiet", "aria-label": `Save ${name} as ${format.toUpperCase()}`, onclick: () => save(format) }, format.toUpperCase());
-  return h("div", { class: "exports", role: "group", "aria-label": "Export" }, h("span", { "aria-hidden": "true" }, "Export"), formats.map(button), said);
+    h(
+      "button",
+      {
+        type: "button",
+        class: "quiet",
+        "aria-label": `Save ${name} as ${format.toUpperCase()}`,
+        onclick: () => save(format),
+      },
+      format.toUpperCase(),
+    );
+  return h(
+    "div",
+    { class: "exports", role: "group", "aria-label": "Export" },
+    h("span", { "aria-hidden": "true" }, "Export"),
+    formats.map(button),
+    said,
+  );
 }
 
 /** One of several, as buttons in a row. choices: [value, text]. */
 export function choice(label, choices, chosen, choose) {
   const buttons = choices.map(([value, text]) =>
-    h("button", { type: "button", "aria-pressed": String(value === chosen), onclick: (event) => pick(event.currentTarget, value) }, text),
+    h(
+      "button",
+      {
+        type: "button",
+        id: `choose-${value}`,
+        "aria-pressed": String(value === chosen),
+        onclick: (event) => pick(event.currentTarget, value),
+      },
+      text,
+    ),
   );
   const pick = (button, value) => {
     for (const each of buttons) each.setAttribute("aria-pressed", String(each === button));
@@ -59,7 +83,12 @@ export function select(label, values, chosen, choose, all = "all") {
     "label",
     { class: "select" },
     label,
-    h("select", { onchange: (event) => choose(event.target.value) }, all && option("", all), given.map((value) => option(value, value))),
+    h(
+      "select",
+      { id: `choose-${label.replaceAll(" ", "-")}`, onchange: (event) => choose(event.target.value) },
+      all && option("", all),
+      given.map((value) => option(value, value)),
+    ),
   );
 }
 
@@ -75,11 +104,22 @@ export function lesson(title, ...children) {
 
 /** What to do when nothing has come yet. */
 export function noTraffic() {
-  const curl = `curl ${location.origin}/v1/chat/completions -H 'content-type: application/json' \\\n  -d '{"model": "MODEL", "messages": [{"role": "user", "content": "Hello"}]}'`;
+  const body = '{"model": "MODEL", "messages": [{"role": "user", "content": "Hello"}]}';
+  const curl = `curl ${location.origin}/v1/chat/completions -H 'content-type: application/json' \\\n  -d '${body}'`;
   return lesson(
     "No traffic yet",
-    h("p", {}, "Nothing has gone through this gateway since it started. Point a client's base URL at it, or send one request:"),
+    h(
+      "p",
+      {},
+      "Nothing has gone through this gateway since it started. Point a client's base URL at it, or send one request:",
+    ),
     h("pre", {}, h("code", {}, curl)),
-    h("p", {}, "It shows up here within two seconds. To see this page with traffic of several applications at once, run ", h("code", {}, "prefixgate demo --keep"), "."),
+    h(
+      "p",
+      {},
+      "It shows up here within two seconds. To see this page with traffic of several applications at once, run ",
+      h("code", {}, "prefixgate demo --keep"),
+      ".",
+    ),
   );
 }

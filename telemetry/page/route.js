@@ -17,7 +17,14 @@ export function href(parts, query) {
 /** Writes what a view shows into its address, without leaving it. */
 export function remember(query) {
   const { view, args } = current();
-  history.replaceState(null, "", href([view, ...args].filter((part) => part !== ""), query));
+  history.replaceState(
+    null,
+    "",
+    href(
+      [view, ...args].filter((part) => part !== ""),
+      query,
+    ),
+  );
 }
 
 function decode(part) {

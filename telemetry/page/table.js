@@ -1,7 +1,8 @@
 // A table of many rows: sort, filter, pages, arrow keys. Only one page of rows is in the document.
 //
 // A column: {key, title, value(row) to sort by, cell(row) -> text or node, numeric?, first? ("asc": as sorted first),
-// fixed?: its node is made once per row, so that what has the focus stays, room?: "wide" or "middle", the screens it needs}.
+// fixed?: its node is made once per row, so that what has the focus stays,
+// room?: "wide" or "middle", the screens it needs}.
 
 import { h, mark, say } from "./dom.js";
 import { whole } from "./format.js";
@@ -9,7 +10,18 @@ import { whole } from "./format.js";
 const PAGE_ROWS = 50;
 
 /** {node, update(rows), filter(text), shown()}. `changed` is called with {sort, filter, page} for the address. */
-export function createTable({ caption, columns, key, href, text, sort, filter = "", noun, empty, changed = () => {} }) {
+export function createTable({
+  caption,
+  columns,
+  key,
+  href,
+  text,
+  sort,
+  filter = "",
+  noun,
+  empty,
+  changed = () => {},
+}) {
   const heads = new Map(columns.map((column) => [column.key, head(column)]));
   const body = h("tbody");
   const table = h(
@@ -21,6 +33,7 @@ export function createTable({ caption, columns, key, href, text, sort, filter = 
   );
   const scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, table);
   const none = h("div", { class: "empty", hidden: true }, empty);
+  const unmatched = h("p", { class: "empty", hidden: true }, "Nothing matches.");
   const counted = h("p", { class: "note", role: "status" });
   const back = h("button", { type: "button", onclick: () => turn(-1) }, "Previous");
   const on = h("button", { type: "button", onclick: () => turn(1) }, "Next");
@@ -54,7 +67,9 @@ export function createTable({ caption, columns, key, href, text, sort, filter = 
   /** Rows that pass the filter, in order. held: rows keep their places while somebody points at the table. */
   function arrange(held = false) {
     const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
-    const rows = words.length ? state.rows.filter((row) => words.every((word) => text(row).toLowerCase().includes(word))) : [...state.rows];
+    const rows = words.length
+      ? state.rows.filter((row) => words.every((word) => text(row).toLowerCase().includes(word)))
+      : [...state.rows];
     if (held) {
       const place = new Map(state.order.map((row, i) => [key(row), i]));
       rows.sort((a, b) => (place.get(key(a)) ?? Infinity) - (place.get(key(b)) ?? Infinity) || 0);
@@ -77,13 +92,17 @@ export function createTable({ caption, columns, key, href, text, sort, filter = 
     for (const [name, th] of heads) {
       mark(th, "aria-sort", name !== state.sort.key ? "none" : state.sort.way === "asc" ? "ascending" : "descending");
     }
-    none.hidden = state.order.length > 0;
+    none.hidden = state.rows.length > 0;
+    unmatched.hidden = !state.rows.length || state.order.length > 0;
     scroll.hidden = !state.order.length;
     back.disabled = state.page === 0;
     on.disabled = state.page >= pages - 1;
     back.hidden = on.hidden = pages === 1;
     const part = state.order.length === state.rows.length ? "" : ` of ${whole(state.rows.length)}`;
-    say(counted, `${whole(state.order.length)}${part} ${noun}${pages > 1 ? ` · page ${state.page + 1} of ${pages}` : ""}`);
+    say(
+      counted,
+      `${whole(state.order.length)}${part} ${noun}${pages > 1 ? ` · page ${state.page + 1} of ${pages}` : ""}`,
+    );
   }
 
   /** New order without taking the focus away from the row that has it. */
@@ -94,8 +113,22 @@ export function createTable({ caption, columns, key, href, text, sort, filter = 
   }
 
   function line(row) {
-    const tr = h("tr", {}, columns.map((column) => h(column.fixed ? "th" : "td", { class: classes(column), scope: column.fixed ? "row" : null }, column.fixed && column.cell(row))));
-    if (href) tr.addEventListener("click", (event) => event.target.closest("a, button") || getSelection().toString() || (location.hash = href(row)));
+    const tr = h(
+      "tr",
+      {},
+      columns.map((column) =>
+        h(
+          column.fixed ? "th" : "td",
+          { class: classes(column), scope: column.fixed ? "row" : null },
+          column.fixed && column.cell(row),
+        ),
+      ),
+    );
+    if (href)
+      tr.addEventListener(
+        "click",
+        (event) => event.target.closest("a, button") || getSelection().toString() || (location.hash = href(row)),
+      );
     return tr;
   }
 
@@ -120,7 +153,7 @@ export function createTable({ caption, columns, key, href, text, sort, filter = 
 
   body.addEventListener("keydown", move);
   return {
-    node: h("div", { class: "table" }, scroll, none, h("div", { class: "pager" }, counted, back, on)),
+    node: h("div", { class: "table" }, scroll, none, unmatched, h("div", { class: "pager" }, counted, back, on)),
     update(rows) {
       state.rows = rows;
       arrange(body.matches(":hover") || body.contains(document.activeElement));
@@ -137,7 +170,14 @@ export function createTable({ caption, columns, key, href, text, sort, filter = 
 
 /** A field that filters as one types. */
 export function filterField(label, value, typed) {
-  return h("input", { type: "search", class: "filter", placeholder: label, "aria-label": label, value, oninput: (event) => typed(event.target.value) });
+  return h("input", {
+    type: "search",
+    class: "filter",
+    placeholder: label,
+    "aria-label": label,
+    value,
+    oninput: (event) => typed(event.target.value),
+  });
 }
 
 /** The sort of an address, as a table takes it. */

@@ -15,8 +15,9 @@ export function verdict(regression) {
 }
 
 /** How sure a difference is. */
-export function sureness({ p_value: p, significant }) {
-  if (p == null) return "not enough data";
+export function sureness(difference) {
+  if (!difference) return "not enough data";
+  const { p_value: p, significant } = difference;
   const chance = p < 0.001 ? "p < 0.001" : `p = ${p.toFixed(3)}`;
   return significant ? `significant (${chance})` : `could be chance (${chance})`;
 }

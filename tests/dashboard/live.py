@@ -1,8 +1,8 @@
 """A live gateway with the demo's traffic for the page to show: real requests over HTTP, simulated engines.
 
 Planted in it: a clock in front of a prompt version and tools in a random order (the demo's own habits), caches that
-are too small, and one customer whose requests carry a cache salt each. `lapse` makes the page's clock run faster than
-the traffic, so that a short run fills an hour of charts; nothing else is told another time.
+are too small, one customer whose requests carry a cache salt each, and version v2 rolled out half-way. `lapse` makes
+the page's clock run faster than the traffic, so that a short run fills an hour of charts; nothing else is told so.
 """
 
 import asyncio
@@ -36,14 +36,16 @@ def traffic(count: int, seconds: float) -> Workload:
     their route, as people name them."""
     trace = read_trace(BUNDLED_TRACE)
     workload = build_workload(trace, block_tokens=BUNDLED_BLOCK_TOKENS, count=count, seconds=seconds, model=MODEL)
-    return replace(workload, requests=tuple(map(_planted, range(count), workload.requests)))
+    planted = [_planted(number, request, seconds) for number, request in enumerate(workload.requests)]
+    return replace(workload, requests=tuple(sorted(planted, key=lambda request: request.arrival_s)))
 
 
-def _planted(number: int, request: DemoRequest) -> DemoRequest:
+def _planted(number: int, request: DemoRequest, seconds: float) -> DemoRequest:
     version, body = f"{request.route}-{request.prompt_version}", request.body
+    arrival = request.arrival_s if request.prompt_version == "v1" else (seconds + request.arrival_s) / 2
     if request.customer == SALTED:
         body = msgspec.json.encode(msgspec.json.decode(body) | {"cache_salt": f"session {number}"})
-    return replace(request, prompt_version=version, body=body)
+    return replace(request, arrival_s=arrival, prompt_version=version, body=body)
 
 
 @asynccontextmanager
@@ -53,6 +55,7 @@ async def live(
     seconds: float = 1.0,
     admin_token: str | None = None,
     lapse: float = 1.0,
+    since_s: float = 0.0,
     speed: float = 1.0,
     routes: Iterable[str] = ROUTES,
 ) -> AsyncIterator[Running]:
@@ -61,7 +64,7 @@ async def live(
     options = EngineOptions(model=MODEL, config=config, speed=speed, stream_interval=8)
     async with AsyncExitStack() as stack:
         engines = [await stack.enter_async_context(SimulatedEngine(options)) for _ in range(ENGINES)]
-        stack.enter_context(mock.patch("gateway.app._clock", return_value=_lapsing(lapse)))
+        stack.enter_context(mock.patch("gateway.shown.Shown.now", _lapsing(lapse, since_s)))
         settings = {name: RouteConfig() for name in routes}
         gateway = await stack.enter_async_context(running(*engines, admin_token=admin_token, routes=settings))
         if count:
@@ -71,10 +74,10 @@ async def live(
         yield gateway
 
 
-def _lapsing(lapse: float) -> Callable[[], float]:
-    """Unix seconds, monotonic, that run `lapse` times as fast as time does."""
-    start, wall = time.monotonic(), time.time()
-    return lambda: wall + (time.monotonic() - start) * lapse
+def _lapsing(lapse: float, since_s: float) -> Callable[[object], float]:
+    """Unix seconds, monotonic, that begin so long ago and run `lapse` times as fast as time does."""
+    start, wall = time.monotonic(), time.time() - since_s
+    return lambda _: wall + (time.monotonic() - start) * lapse
 
 
 async def settled(gateway: Running) -> None:

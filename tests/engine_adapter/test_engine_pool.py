@@ -14,6 +14,7 @@ def test_a_request_leaves_nothing_but_what_is_cached(page: int) -> None:
     cache = RadixCache(64, page)
     request = EngineRequest(key=token_key(range(13)), prompt_tokens=10, output_tokens=3, max_output_tokens=3)
     request.node = cache.root
+    cache.lock(cache.root)
     allocate(cache, [Chunk(request, 0, 10)])
     assert (request.computed, cache.held_tokens) == (10, cache.aligned(10))
     store(cache, request)

@@ -16,6 +16,7 @@ def admin(at: Target) -> Callable[[], None]:
     """The property, for this gateway."""
     schema = schemathesis.openapi.from_url(f"{at.url}/openapi.json", headers=_HEADERS)
     operations = [found.ok() for found in schema.get_all_operations()]
+    operations = [operation for operation in operations if operation.path != "/api/events"]  # it never ends
 
     @given(st.one_of([operation.as_strategy() for operation in operations]))
     def documented_request(case: Case) -> None:

@@ -3,7 +3,7 @@
 import csv
 
 from tests.gateway.operators import RULES, asks, got, one_engine, sent
-from tests.gateway.running import Running
+from tests.gateway.running import Running, sums
 
 
 async def test_the_reasons_of_every_request_add_up() -> None:
@@ -27,7 +27,7 @@ async def test_the_reasons_of_every_request_add_up() -> None:
     assert row["hit_rate"] == row["cached_tokens"] / row["input_tokens"]
     assert sum(row["uncached_by_reason"].values()) == row["input_tokens"] - row["cached_tokens"]
     counted = {
-        reason: sum(v for k, v in metrics.items() if "uncached_tokens_total" in k and f'reason="{reason}"' in k)
+        reason: sums(metrics, "prefixgate_uncached_tokens_total", reason=reason)
         for reason in row["uncached_by_reason"]
     }
     assert counted == row["uncached_by_reason"]

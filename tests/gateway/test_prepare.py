@@ -35,7 +35,7 @@ def prepare(preparer: Preparer, body: Any, path: str = CHAT, config: Config | No
     """A body as bytes or object, own headers by name."""
     raw = body if isinstance(body, bytes) else wire(body)
     headers = {b"x-prefixgate-" + name.encode(): value.encode() for name, value in own.items()}
-    incoming = Incoming("POST", path, b"", [], headers, None, None, raw)
+    incoming = Incoming("POST", path, b"", [], headers, None, None, len(raw), raw)
     return preparer.prepare(APIS[path], incoming, CALLER, config or Config(), now=0.0)
 
 

@@ -162,7 +162,7 @@ async def test_an_engine_that_ends_takes_no_request_with_it() -> None:
     first, second = FakeEngine(raw()), FakeEngine(raw())
     async with first, second, running(first, second, **CALM) as gateway:
         for _ in range(200):
-            gateway.app.proxy._budget.earn(80)  # a good time
+            gateway.app.proxy._attempts._budget.earn(80)  # a good time
         asking = [asyncio.ensure_future(gateway.ask(CHAT, chat(str(number) * 600))) for number in range(80)]
         await until(lambda: len(first.received) + len(second.received) == 80)
         assert len(first.received) > 30
@@ -178,7 +178,7 @@ async def test_an_engine_that_ends_takes_no_request_with_it() -> None:
 async def test_the_retry_budget_holds_for_kept_connections_too() -> None:
     """An engine that closes every kept connection is not asked twice for ever."""
     async with fleet(1, raw(whole_bytes(OK), then="close")) as here:
-        here.gateway.app.proxy._budget._tokens = 0.0
+        here.gateway.app.proxy._attempts._budget._tokens = 0.0
         here.engines[0].answers = [whole(OK), raw(then="reset"), whole(OK)]
         assert (await here.gateway.ask(CHAT, chat()))[0] == 200
         status, body = await here.gateway.ask(CHAT, chat())

@@ -21,6 +21,7 @@ from tests.gateway.fake_engine import EVENTS_HEAD, FakeEngine, chunk, raw, whole
 from tests.gateway.running import CHAT, SOON_S, chat, error_of, exchange, request_bytes
 
 LISTENS = re.compile(r"prefixgate listens on https?://127\.0\.0\.1:(\d+)  \(policy (\S+), level (\S+)\)")
+DASHBOARD = re.compile(r"dashboard (https?://127\.0\.0\.1:\d+/dashboard)(  \(asks for the admin token\))?")
 
 
 class Served:
@@ -29,6 +30,7 @@ class Served:
     def __init__(self, process: Process) -> None:
         self.process = process
         self.port = 0
+        self.dashboard = ""
 
     @property
     def url(self) -> str:
@@ -72,6 +74,9 @@ async def serve(*arguments: str) -> AsyncIterator[Served]:
         match = LISTENS.fullmatch(await served.line())
         assert match is not None
         served.port = int(match[1])
+        dashboard = DASHBOARD.fullmatch(await served.line())
+        assert dashboard is not None
+        served.dashboard = dashboard[1]
         yield served
     finally:
         if process.returncode is None:
@@ -128,6 +133,8 @@ async def test_it_starts_and_ends_without_an_engine(signum: signal.Signals) -> N
     """Ready says 503, requests are refused; a signal ends it at once with 0."""
     async with serve("--policy", "least-load") as served, aiohttp.ClientSession() as http:
         assert "POST /workers" in await served.line()
+        async with http.get(served.dashboard) as response:
+            assert (response.status, response.content_type) == (200, "text/html")
         async with http.get(served.url + "/ready") as response:
             assert response.status == 503
         async with http.post(served.url + CHAT, json=chat()) as response:
@@ -217,3 +224,18 @@ def test_binding() -> None:
             with pytest.raises(ConfigError, match=rf"cannot listen on {host}:{port}: Address already in use"):
                 bind(host, port)
             assert listener.family == (socket.AF_INET6 if ":" in host else socket.AF_INET)
+
+
+async def test_open_dashboards_do_not_delay_the_end() -> None:
+    """SIGTERM ends their streams: of one that reads, cleanly, and of one that never does; drain_timeout_s is 30 s."""
+    async with serve() as served, aiohttp.ClientSession() as http:
+        _, silent = await asyncio.open_connection("127.0.0.1", served.port)
+        silent.write(b"GET /api/events HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        async with http.get(f"{served.url}/api/events") as listening:
+            assert await listening.content.readline() == b"event: tick\n"
+            served.process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(SOON_S):
+                await listening.content.read()
+        assert await served.ended() == 0
+        silent.close()
+        assert "Traceback" not in await served.rest_of_log()

@@ -136,7 +136,7 @@ def bodies(text: str) -> dict[str, dict[str, Any]]:
     return {
         CHAT: {**common, "messages": [{"role": "user", "content": text}]},
         COMPLETIONS: {**common, "prompt": text},
-        RESPONSES: {"model": "tiny", "max_output_tokens": 1, "input": text},
+        RESPONSES: {"model": "tiny", "max_output_tokens": 3, "input": text},  # SGLang keeps two of them to itself
         GENERATE: {"text": text, "sampling_params": {"max_new_tokens": 1}},
     }
 

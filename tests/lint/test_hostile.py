@@ -175,7 +175,7 @@ def test_odd_names(folder: Path) -> None:
     """A name with terminal codes, line ends or no valid UTF-8 is shown in a way that harms no reader."""
     names = ["prompt\x1b[31m\nred.txt", os.fsdecode(b"prompt\xff.txt"), 'prompt<&">.txt']
     for name in names:
-        write(folder, name, "a\r\n")
+        write(folder, name, "a\r\nb\n")
     for form in ("full", *TEXT_FORMATS):
         result = CliRunner().invoke(cli, ["lint", ".", "--output-format", form])
         assert result.exit_code == 1, result.exception
@@ -183,7 +183,7 @@ def test_odd_names(folder: Path) -> None:
         result.output.encode("utf-8")
     assert len(CliRunner().invoke(cli, ["lint", ".", "--output-format", "concise"]).output.splitlines()) == 3
     assert CliRunner().invoke(cli, ["lint", ".", "--fix"]).exit_code == 0
-    assert {file.read_text() for file in folder.iterdir()} == {"a\n"}
+    assert {file.read_text() for file in folder.iterdir()} == {"a\nb\n"}
 
 
 def test_a_file_that_cannot_be_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from tests.monitoring.tools import EXAMPLES, tool
 
 SCRAPE_S: Final = 1
 _READY_WITHIN_S: Final = 30.0
+_TOKEN_LINE: Final = "# authorization: {credentials_file: /etc/prometheus/prefixgate-token}"
 
 Samples = list[tuple[dict[str, str], float]]
 
@@ -46,9 +47,13 @@ class Prometheus:
         return [sample for sample in samples if not math.isnan(sample[1])]
 
 
-def configuration(targets: Mapping[str, Sequence[str]], folder: Path) -> Path:
-    """The example's prometheus.yml with other targets per job and a fast clock; all else as it is."""
-    config = yaml.safe_load((EXAMPLES / "prometheus.yml").read_text())
+def configuration(targets: Mapping[str, Sequence[str]], token: str, folder: Path) -> Path:
+    """The example's prometheus.yml with the line about the token uncommented, other targets per job, a fast clock."""
+    text = (EXAMPLES / "prometheus.yml").read_text()
+    assert _TOKEN_LINE in text
+    secret = folder / "prefixgate-token"
+    secret.write_text(f"{token}\n")
+    config = yaml.safe_load(text.replace(_TOKEN_LINE, f"authorization: {{credentials_file: {secret}}}"))
     config["global"] = dict.fromkeys(("scrape_interval", "evaluation_interval"), f"{SCRAPE_S}s")
     config["rule_files"] = [str(EXAMPLES / name) for name in config["rule_files"]]
     assert {job["job_name"] for job in config["scrape_configs"]} == set(targets)
@@ -60,13 +65,13 @@ def configuration(targets: Mapping[str, Sequence[str]], folder: Path) -> Path:
 
 
 @contextmanager
-def scraping(targets: Mapping[str, Sequence[str]], folder: Path) -> Iterator[Prometheus]:
-    """A Prometheus that scrapes these targets, by job; ended on the way out."""
+def scraping(targets: Mapping[str, Sequence[str]], token: str, folder: Path) -> Iterator[Prometheus]:
+    """A Prometheus that scrapes these targets, by job, and shows the gateway a token; ended on the way out."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
     log = folder / "prometheus.log"
-    flags = {"config.file": configuration(targets, folder), "web.listen-address": address}
+    flags = {"config.file": configuration(targets, token, folder), "web.listen-address": address}
     flags["storage.tsdb.path"] = folder / "data"
     command = [tool("prometheus"), *(f"--{name}={value}" for name, value in flags.items())]
     with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:

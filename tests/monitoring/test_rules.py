@@ -68,6 +68,12 @@ def test_every_alert_has_a_section_in_the_runbook() -> None:
         assert rule["labels"]["severity"] in ("warning", "critical")
 
 
+def test_the_example_lists_every_alert() -> None:
+    """The README has a line for each alert, in the order of the rules."""
+    listed = re.findall(r"^\| `(Prefixgate\w+)` \|", (EXAMPLES / "README.md").read_text(), re.MULTILINE)
+    assert listed == [rule["alert"] for rule in alerts()]
+
+
 def test_rules_read_metrics_of_the_catalog() -> None:
     """Renaming a metric breaks this test instead of silencing an alert."""
     assert len(metrics_read()) >= 12

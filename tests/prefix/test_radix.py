@@ -222,9 +222,9 @@ def test_held_tokens_are_taken_from_the_pool() -> None:
     cache = RadixCache(20)
     cache.serve(token_key(range(12)), 12)
     assert cache.make_room(15)
-    cache.hold(15)
+    cache.held_tokens += 15
     assert not cache.make_room(6)
-    cache.hold(-15)
+    cache.held_tokens -= 15
     assert cache.make_room(20)
 
 

@@ -11,10 +11,10 @@ PAGES = st.lists(st.sampled_from([b"aa", b"ab", b"ba"]), max_size=12).map(b"".jo
 
 def chain(*keys: bytes) -> tuple[Node, list[Node]]:
     """A root with one node below another."""
-    root = Node(b"", b"", None, 0)
+    root = Node(b"", b"", None, 0, 0)
     nodes, parent = [], root
     for key in keys:
-        parent.children[key[:WIDTH]] = node = Node(key, key[:WIDTH], parent, 0)
+        parent.children[key[:WIDTH]] = node = Node(key, key[:WIDTH], parent, 0, len(key) // WIDTH)
         nodes.append(node)
         parent = node
     return root, nodes
@@ -32,16 +32,9 @@ def test_common_bytes_are_whole_pages(left: bytes, right: bytes) -> None:
 def test_a_key_descends_as_far_as_whole_nodes_go() -> None:
     """Through both nodes, into the second half-way, or nowhere."""
     root, (upper, lower) = chain(b"aaab", b"baba")
-    assert descend(root, b"aaabbaba", 0, 8, WIDTH, None) == ([upper, lower], 8, None)
-    assert descend(root, b"aaabbabb", 0, 8, WIDTH, None) == ([upper], 4, lower)
-    assert descend(root, b"aaabbaba", 0, 6, WIDTH, None) == ([upper], 4, lower)
-    assert descend(root, b"bbab", 0, 4, WIDTH, None) == ([], 0, None)
-    assert descend(root, b"aaab", 0, 4, WIDTH, "other namespace") == ([], 0, None)
-    assert descend(upper, b"aaabbaba", 4, 8, WIDTH, "of the root only") == ([lower], 8, None)
-
-
-def test_the_way_to_a_node() -> None:
-    """From the root's child down; the root has none."""
-    root, nodes = chain(b"aa", b"bb", b"cc")
-    assert nodes[-1].way() == nodes
-    assert root.way() == []
+    assert descend(root, b"aaabbaba", 0, 8, WIDTH, None) == (lower, 8, None)
+    assert descend(root, b"aaabbabb", 0, 8, WIDTH, None) == (upper, 4, lower)
+    assert descend(root, b"aaabbaba", 0, 6, WIDTH, None) == (upper, 4, lower)
+    assert descend(root, b"bbab", 0, 4, WIDTH, None) == (root, 0, None)
+    assert descend(root, b"aaab", 0, 4, WIDTH, "other namespace") == (root, 0, None)
+    assert descend(upper, b"aaabbaba", 4, 8, WIDTH, "of the root only") == (lower, 8, None)

@@ -203,6 +203,7 @@ def test_histograms_of_a_streamed_success(make_record: Make) -> None:
     aggregate = recorded([make_record()])
     assert count_and_total(aggregate, catalog.HTTP_DURATION) == {("/v1/chat/completions", "200", ""): (1, 1.1)}
     assert count_and_total(aggregate, catalog.REQUEST_DURATION) == {(*MODEL, ""): (1, 1.1)}
+    assert count_and_total(aggregate, catalog.CLIENT_DURATION) == {(*MODEL, ""): (1, pytest.approx(1.0996))}
     assert count_and_total(aggregate, catalog.TTFT) == {MODEL: (1, 0.1)}
     assert count_and_total(aggregate, catalog.TPOT) == {MODEL: (1, pytest.approx(0.01))}
     assert count_and_total(aggregate, catalog.TOKEN_USAGE) == {
@@ -237,6 +238,24 @@ def test_time_per_output_token_needs_two_tokens(make_record: Make, output: int |
     aggregate = recorded([make_record(output_tokens=output)])
     assert points(aggregate, catalog.TPOT) == {}
     assert len(points(aggregate, catalog.TTFT)) == 1
+
+
+def test_the_engines_time_is_without_the_gateways(make_record: Make) -> None:
+    """Neither its overhead nor its queue; a request that reached no engine has none."""
+    aggregate = recorded([make_record(queued_s=0.5), make_record(worker=None, status=503, error_type="no_engine")])
+    assert count_and_total(aggregate, catalog.CLIENT_DURATION) == {(*MODEL, ""): (1, pytest.approx(0.5996))}
+
+
+def test_exemplars_are_of_sampled_requests(make_record: Make) -> None:
+    """The last one of each bucket, with what was observed and when it ended."""
+    ids = {"trace_id": "a" * 32, "span_id": "b" * 16}
+    first, last = make_record(**ids, sampled=True, ttft_s=0.09), make_record(**ids, sampled=True, ttft_s=0.095)
+    slow = make_record(**ids, sampled=True, ttft_s=0.7)
+    aggregate = recorded([first, last, slow, make_record(**ids, ttft_s=0.3)])
+    ttft = points(aggregate, catalog.TTFT)[MODEL]
+    assert isinstance(ttft, Distribution)
+    ended = last.started + last.duration_s
+    assert ttft.exemplars == ((0.095, ("a" * 32, "b" * 16, ended)), (0.7, ("a" * 32, "b" * 16, ended)))
 
 
 def test_unknown_tokens_are_not_observed(make_record: Make) -> None:

@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 
 from telemetry.aggregate import Aggregate
-from telemetry.labels import Labels
+from telemetry.labels import OTHER, Labels
 from telemetry.setup import create_exporters
 from tests.telemetry.flood import Make, flood, size
 
@@ -44,6 +44,7 @@ def test_label_flood_leaves_series_and_memory_bounded(make_record: Make, more: i
     families = {family.metric.name: family for family in aggregate.snapshot()}
     assert sum(value for _, value in families["prefixgate.input_tokens"].points) == (FULL + more) * 1000
     assert sum(value for _, value in families["prefixgate.requests"].points) == FULL + more
+    assert (OTHER,) * 3 in dict(families["prefixgate.input_tokens"].points)  # what PrefixgateLabelOverflow looks for
     assert all(len(family.points) <= family.metric.limit for family in families.values())
 
 

@@ -42,6 +42,7 @@ def test_rates_have_the_interval_of_the_dashboard(panel: Panel) -> None:
         ("counter", ("route", "fate"), "Gateway",
          'sum by (route, fate) (rate(prefixgate_new_total{route=~"$route"}[$__rate_interval]))'),
         ("gauge", ("worker",), "Workers", 'prefixgate_new{worker=~"$worker"}'),
+        ("gauge", ("prompt_version",), SECTIONS[1], "prefixgate_new"),
         ("histogram", ("fate",), "Gateway",
          "histogram_quantile(0.5, sum by (le) (rate(prefixgate_new_bucket[$__rate_interval])))"),
     ],

@@ -18,11 +18,11 @@ from prefix.errors import ConfigError
 from prefix.record import RequestRecord
 from telemetry import setup
 from telemetry.aggregate import Aggregate
-from telemetry.catalog import CAPTURES, CATALOG, SPANS, prometheus_name
+from telemetry.catalog import CAPTURES, CATALOG, HIT_RATE_CHANGE, SPANS, prometheus_name
 from telemetry.gauges import WorkerGauges
 from telemetry.labels import Labels
 from telemetry.otlp import Protocol, find_target
-from telemetry.points import by_label
+from telemetry.points import Family, by_label, by_labels
 from telemetry.setup import Exporters, create_exporters, create_span_queue
 from telemetry.spans import NOTHING_SAID, Finished, spans
 from telemetry.tracing import Tracer
@@ -65,6 +65,12 @@ def samples(body: bytes, parse: Parse = parse_text) -> Samples:
         for family in parse(body.decode())
         for sample in family.samples
     }
+
+
+def further() -> list[Family]:
+    """What others than the aggregate count, as a gateway hands it over."""
+    change = by_labels(HIT_RATE_CHANGE, {("default", "v2"): -0.25})
+    return [by_label(SPANS, {"sent": 4}), by_label(CAPTURES, {"written": 2}), change]
 
 
 def labels(**values: str) -> frozenset[tuple[str, str]]:
@@ -112,8 +118,8 @@ def test_success_has_no_error_type(aggregate: Aggregate) -> None:
 @pytest.mark.parametrize(("accept", "parse"), [("", parse_text), (OPENMETRICS, parse_openmetrics)])
 def test_scrape_before_the_first_request_is_valid(accept: str, parse: Parse) -> None:
     """An idle gateway announces every metric of the catalog under its Prometheus name, with no sample yet."""
-    further = [by_label(SPANS, {}), by_label(CAPTURES, {})]
-    body, _ = create_exporters(Aggregate(Labels()), tuple, further=lambda: further).prometheus(accept)
+    none = [by_labels(family.metric, {}) for family in further()]
+    body, _ = create_exporters(Aggregate(Labels()), tuple, further=lambda: none).prometheus(accept)
     assert {name for name, _ in samples(body, parse)} == {"target_info"}
     announced = {line.split()[2] for line in body.decode().splitlines() if line.startswith("# TYPE ")}
     names = {prometheus_name(metric) for metric in CATALOG}
@@ -222,6 +228,18 @@ def test_otlp_carries_the_same_points(aggregate: Aggregate) -> None:
     assert not ttft.HasField("max")
 
 
+def test_otlp_carries_exemplars(make_record: Make) -> None:
+    """From a histogram to the trace of a request in that bucket."""
+    aggregate, otlp = Aggregate(Labels()), Recorder()
+    aggregate.record(make_record(trace_id="0a" * 16, span_id="0b" * 8, sampled=True))
+    Exporters(aggregate.snapshot, otlp=otlp).shutdown()
+    ttft = by_name(otlp.sent[0])["gen_ai.server.time_to_first_token"].histogram.data_points[0]
+    (exemplar,) = ttft.exemplars
+    assert (exemplar.trace_id.hex(), exemplar.span_id.hex()) == ("0a" * 16, "0b" * 8)
+    assert exemplar.as_double == 0.1
+    assert exemplar.time_unix_nano == 1_760_000_001_100_000_000
+
+
 def test_shutdown_pushes_the_last_values(aggregate: Aggregate) -> None:
     """What was counted since the last push is not lost."""
     otlp = Recorder()
@@ -259,7 +277,7 @@ def test_the_exporter_of_the_protocol(
     installed, asked = Installed(), []
     monkeypatch.setattr(setup, "entry_points", lambda **names: asked.append(names["name"]) or [installed])
     otlp = find_target("metrics", {}, endpoint="http://collector:4318", protocol=protocol)
-    exporters = create_exporters(aggregate, lambda: GAUGES, otlp=otlp)
+    exporters = create_exporters(aggregate, lambda: GAUGES, otlp=otlp, further=further)
     exporters.flush()
     exporters.shutdown()
     (exporter,) = installed.made
@@ -275,8 +293,7 @@ def test_metrics_reach_a_collector(aggregate: Aggregate, protocol: Protocol) -> 
     """Over the wire, by the real exporters."""
     with collecting() as collector:
         otlp = find_target("metrics", {}, endpoint=getattr(collector, protocol), protocol=protocol)
-        further = [by_label(SPANS, {"sent": 4}), by_label(CAPTURES, {"written": 2})]
-        create_exporters(aggregate, lambda: GAUGES, otlp=otlp, further=lambda: further).shutdown()
+        create_exporters(aggregate, lambda: GAUGES, otlp=otlp, further=further).shutdown()
     metrics = by_name(collector.metrics[-1])
     assert {metric.name for metric in CATALOG} == set(metrics)
     (spans,) = metrics["prefixgate.spans"].sum.data_points

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
 
-from telemetry.span_wire import CLIENT, SERVER, Attributes, Encoder, Event, Span, encode
+from telemetry.span_wire import CLIENT, SERVER, Attributes, Encoder, Event, Shared, Span, encode
 
 RESOURCE = {"service.name": "prefixgate", "service.version": "1"}
 SCOPE = ("prefixgate", "1")
@@ -25,7 +25,8 @@ VALUES = st.one_of(
     st.lists(st.text(max_size=20), max_size=3).map(tuple),
 )
 ATTRIBUTES = st.dictionaries(st.text("abc._é", min_size=1, max_size=150), VALUES, max_size=6)
-EVENTS = st.lists(st.builds(Event, st.text(max_size=20), TIMES, ATTRIBUTES), max_size=3).map(tuple)
+SHARED = st.dictionaries(st.text("xyz", min_size=1, max_size=20), VALUES, max_size=3).map(Shared)
+EVENTS = st.lists(st.builds(Event, st.text(max_size=20), TIMES, ATTRIBUTES, SHARED), max_size=3).map(tuple)
 STATES = st.sampled_from(["", "a=1", "a=1,b@c=2"])
 
 
@@ -45,6 +46,7 @@ SPANS = st.builds(
     TIMES,
     TIMES,
     ATTRIBUTES,
+    SHARED,
     EVENTS,
     st.one_of(st.none(), st.text(min_size=1, max_size=20)),
 )
@@ -61,8 +63,8 @@ def sdk_span(span: Span) -> ReadableSpan:
         context=SpanContext(int(span.trace_id, 16), int(span.span_id, 16), False, TraceFlags(1), state),
         parent=parent,
         resource=Resource(RESOURCE),
-        attributes=plain(span.attributes),
-        events=[SdkEvent(each.name, plain(each.attributes), each.at) for each in span.events],
+        attributes=plain(span),
+        events=[SdkEvent(each.name, plain(each), each.at) for each in span.events],
         kind=SpanKind.SERVER if span.kind == SERVER else SpanKind.CLIENT,
         status=Status(StatusCode.UNSET) if span.error is None else Status(StatusCode.ERROR, span.error),
         start_time=span.start,
@@ -71,8 +73,9 @@ def sdk_span(span: Span) -> ReadableSpan:
     )
 
 
-def plain(attributes: Attributes) -> dict[str, Any]:
-    """Lists where the SDK wants them."""
+def plain(thing: Span | Event) -> dict[str, Any]:
+    """All attributes of it, lists where the SDK wants them."""
+    attributes = {**thing.shared.attributes, **thing.attributes}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in attributes.items()}
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from prefix.record import RequestRecord
@@ -41,7 +42,13 @@ def finished(record: RequestRecord, trace: Trace, **more: Any) -> list[Span]:
         "path": record.path,
     }
     divergence = more.pop("divergence", None)
-    return spans(Finished(record=record, trace=trace, ended=ENDED, **facts | more), divergence)
+    made = spans(Finished(record=record, trace=trace, ended=ENDED, **facts | more), divergence)
+    return [flat(span, events=tuple(flat(event) for event in span.events)) for span in made]
+
+
+def flat(thing: Any, **more: Any) -> Any:
+    """A span or an event with all its attributes in one place."""
+    return msgspec.structs.replace(thing, attributes={**thing.shared.attributes, **thing.attributes}, **more)
 
 
 def test_the_tree_of_an_ordinary_request(make_record: Make) -> None:

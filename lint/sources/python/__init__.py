@@ -5,10 +5,8 @@ The module is parsed, never imported or run: `statements.follow` is the data flo
 
 from __future__ import annotations
 
-import ast
 import io
 import tokenize
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Final
@@ -20,7 +18,7 @@ from lint.fixes.move import move_behind
 from lint.fixes.order import sort_iteration, sort_keys
 from lint.fixes.strip import strip_signature
 from lint.fixes.tools import sort_tools
-from lint.fixes.tree import Lines, Tree, tree_of
+from lint.fixes.tree import Lines, Tree, parsed, tree_of
 from lint.rule import Document, Fix, Location
 from lint.source import Source
 from lint.sources.flow import Flow, FlowDocument
@@ -84,17 +82,11 @@ def read(filename: str, file: BinaryIO, sites: Sites = ()) -> Iterator[Document]
 
 
 def _flows(text: str, sites: Sites) -> tuple[Flow, ...]:
-    found = flows(follow(_parse(text), text, sites))
+    found = flows(follow(parsed(text), text, sites))
     if text.isascii():
         return tuple(found)
     lines = Lines(text)
     return tuple(replace(flow, column=lines.column(flow.row, flow.column - 1)) for flow in found)
-
-
-def _parse(text: str) -> ast.Module:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)
-        return ast.parse(text)
 
 
 SOURCE = Source("python", (".py", ".pyi"), read, follow=read)

@@ -10,6 +10,7 @@ from lint.sources.python import formats
 from lint.sources.python.origins import narrow
 from lint.sources.python.scope import Scope, place
 from lint.sources.python.values import (
+    DEFAULTED,
     EMPTY,
     ENVIRONMENT,
     ORDER,
@@ -61,7 +62,7 @@ def member(value: Value, key: str, node: ast.expr) -> Value:
     """A field or item of a value."""
     if isinstance(value, Map):
         return value.get(key) or UNKNOWN
-    if any(part.kind == ENVIRONMENT for part in parts_of(value)):
+    if any(part.kind in (ENVIRONMENT, DEFAULTED) for part in parts_of(value)):
         return value
     if key == "page_content":
         return Text((part_at("docs", node),))

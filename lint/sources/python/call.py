@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lint.sources import names
 from lint.sources.python import formats
@@ -12,6 +12,7 @@ from lint.sources.python.module import chain
 from lint.sources.python.origins import narrow, of_call
 from lint.sources.python.scope import Scope, place
 from lint.sources.python.values import (
+    DEFAULTED,
     EMPTY,
     ENVIRONMENT,
     UNKNOWN,
@@ -20,6 +21,7 @@ from lint.sources.python.values import (
     Seq,
     Text,
     Value,
+    is_own,
     items_of,
     marked,
     parts_of,
@@ -31,6 +33,8 @@ _STAYS = frozenset({"window", "edited", "unordered", "shuffled"})
 """What hits a list and not what a call makes of it."""
 _LOOKS_UP = frozenset("get load fetch find lookup".split())
 """First words of functions to which an id is a key, and no part of what they return."""
+_OF_ONE = frozenset({"choice", "choices"})
+"""Draws that vary a prompt on purpose, more often than they choose its examples."""
 _RANDOM = frozenset({"random", "sampled", "shuffled"})
 
 
@@ -78,15 +82,24 @@ def origin(call: Call, name: str, kind: str) -> Value | None:
     if kind in _RANDOM and call.scope.seeded and name.startswith("random."):
         return UNKNOWN
     if name in ("set", "frozenset"):
-        return marked(Seq(items_of(call.first())), call.part("unordered")) if call.positional else UNKNOWN
+        order = replace(call.part("unordered"), loose=is_own(call.first()))
+        return marked(Seq(items_of(call.first())), order) if call.positional else UNKNOWN
     if kind == "state" and name not in ("os.getcwd", "pathlib.Path.cwd") and not _runs_git(call):
         return UNKNOWN
     if kind == ENVIRONMENT:
-        return Text((call.part(kind),))
+        other = call.positional[1:] or (call.named.get("default", EMPTY),)
+        return Text((call.part(DEFAULTED if parts_of(other[0]) else kind),))
     if kind == "sampled":
-        return Seq(items_of(call.first()), (call.part(kind),))
-    part = Text((call.part(kind),))
+        loose = chain(call.node.func).rpartition(".")[2] in _OF_ONE or _of_numbers(call)
+        return Seq(items_of(call.first()), (replace(call.part(kind), loose=loose),))
+    part = Text((replace(call.part(kind), loose=kind == "random"),))
     return retag(part, narrow("", formats.known(call.first()))) if name == "time.strftime" else part
+
+
+def _of_numbers(call: Call) -> bool:
+    """Whether what is drawn are numbers, which only pick something."""
+    drawn = call.node.args[0] if call.node.args else None
+    return isinstance(drawn, ast.Call) and call.scope.resolve(drawn.func) == "range"
 
 
 def made_by(call: Call, argument: str) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from lint.sources.python import formats, guesses
 from lint.sources.python.binding import bind, element_of, is_object, marks_of, part_at
@@ -17,6 +18,7 @@ from lint.sources.python.values import (
     Text,
     Value,
     concat,
+    is_own,
     items_of,
     marked,
     parts_of,
@@ -33,7 +35,11 @@ def display(node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
         value = scope.run.evaluate(element.value if isinstance(element, ast.Starred) else element, scope)
         items.extend(items_of(value) if isinstance(element, ast.Starred) else [value])
     shape = Seq(tuple(items))
-    return marked(shape, part_at("unordered", node)) if isinstance(node, ast.Set) and len(items) > 1 else shape
+    return _of_set(shape, node) if isinstance(node, ast.Set) and len(items) > 1 else shape
+
+
+def _of_set(items: Value, node: ast.expr) -> Value:
+    return marked(items, replace(part_at("unordered", node), loose=is_own(items)))
 
 
 def mapping(node: ast.Dict, scope: Scope) -> Value:
@@ -62,7 +68,7 @@ def comprehension(node: ast.ListComp | ast.GeneratorExp | ast.SetComp, scope: Sc
     items: Value = Seq((Spread(concat(element)),) if not isinstance(element, Map) else (element,), marks)
     if rewrites(node):
         items = marked(items, part_at("edited", node))
-    return marked(items, part_at("unordered", node)) if isinstance(node, ast.SetComp) else items
+    return _of_set(items, node) if isinstance(node, ast.SetComp) else items
 
 
 def _bind_generators(generators: list[ast.comprehension], scope: Scope) -> Scope:

@@ -24,6 +24,7 @@ from lint.sources.python.values import (
     Text,
     Value,
     concat,
+    is_own,
     items_of,
     join,
     literal,
@@ -133,7 +134,8 @@ def _binary(node: ast.BinOp, scope: Scope) -> Value:
         return formats.repeat(left, formats.integer(node.right))
     if isinstance(node.op, ast.BitOr | ast.BitAnd | ast.Sub | ast.BitXor) and is_set(node, (left, right)):
         sides = [without(side, frozenset({"unordered"})) for side in (left, right)]
-        return marked(Seq(tuple(item for side in sides for item in items_of(side))), part_at("unordered", node))
+        order = replace(part_at("unordered", node), loose=all(map(is_own, sides)))
+        return marked(Seq(tuple(item for side in sides for item in items_of(side))), order)
     if isinstance(left, Map) and isinstance(right, Map):
         return Map((*left.entries, *right.entries))
     return Text((*volatile(left), *volatile(right), Part(DYNAMIC)))

@@ -33,6 +33,8 @@ def known(value: Value) -> str | None:
     """The characters of a value that is wholly known."""
     if not isinstance(value, Text):
         return None
+    if len(value.parts) == 1:
+        return value.parts[0].text
     texts = [part.text for part in value.parts]
     return None if any(text is None for text in texts) else "".join(text for text in texts if text is not None)
 

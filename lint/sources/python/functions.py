@@ -38,8 +38,8 @@ def start(function: Function, run: Run, owner: str | None, closures: Scope | Non
         scope.env.update(closures.env)
         scope.closures.update(closures.closures)
     parameters = _parameters(function)
+    row, column = place(function)
     for index, name in enumerate(parameters):
-        row, column = place(function)
         scope.env[name] = SELF if owner and index == 0 else Text((Part(PARAM, name, row, column),))
     if owner:
         _give_instance(scope, owner, parameters[0] if parameters else "self")

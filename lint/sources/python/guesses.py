@@ -80,7 +80,7 @@ def handed(call: Call) -> None:
     for key, value in call.named.items():
         named(key, value, call.node, call.scope)
     messages = next((value for value in call.everything if looks_like_messages(value)), None)
-    if messages is not None and _MODEL & set(names.words(last)):
+    if messages is not None and _MODEL & set(names.words(last)) and not _is_answer(last):
         _note(
             name,
             {"messages": messages, **{k: v for k, v in call.named.items() if k == "tools"}},
@@ -89,6 +89,11 @@ def handed(call: Call) -> None:
         )
     elif last in _GENERATES and call.positional and isinstance(call.first(), Text):
         _note(name, {"prompt": call.first()}, call.node, call.scope)
+
+
+def _is_answer(name: str) -> bool:
+    """Whether this is the class of what a model answered, and not a call of one."""
+    return name[:1].isupper() and names.words(name)[-1] in ("response", "responses", "completion", "completions")
 
 
 def returned(function: Function, value: Value, scope: Scope) -> None:

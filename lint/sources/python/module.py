@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lint.call_sites import Sites
+from lint.fixes.tree import NODE_FIELDS
 from lint.sources.python.origins import CALLS, METHODS, RETRIEVES
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -81,10 +82,11 @@ class Module:
                 called.add(_A_SET)
             elif kind is ast.Slice and node.upper is None and node.lower is not None:
                 called.add(_A_TAIL)
-            for value in node.__dict__.values():
+            for name in NODE_FIELDS[kind]:
+                value = getattr(node, name)
                 if type(value) is list:
                     waiting += value
-                elif type(value) not in _LEAVES:
+                else:
                     waiting.append(value)
         return called
 

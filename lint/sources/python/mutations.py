@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from lint.sources.python import formats
 from lint.sources.python.expressions import add, evaluate
 from lint.sources.python.scope import Scope, place
 from lint.sources.python.shapes import anywhere, cuts_front, from_end, is_envelope, shrinks
-from lint.sources.python.values import ORDER, Map, Part, Seq, Value, items_of, literal, marked, parts_of, without
+from lint.sources.python.values import (
+    ORDER,
+    Map,
+    Part,
+    Seq,
+    Value,
+    is_own,
+    items_of,
+    literal,
+    marked,
+    parts_of,
+    without,
+)
 
 
 def set_item(target: ast.Subscript, value: Value, scope: Scope, node: ast.stmt | ast.expr) -> None:
@@ -110,20 +123,26 @@ def shuffle(call: ast.Call, scope: Scope) -> bool:
     parts = [part for part in parts_of(effect) if part.kind == "shuffled"]
     if name and parts:
         held = evaluate(call.args[0], scope)
-        scope.env[name] = marked(held if isinstance(held, Seq) else Seq(items_of(held)), parts[0])
+        order = replace(parts[0], loose=is_own(held))
+        scope.env[name] = marked(held if isinstance(held, Seq) else Seq(items_of(held)), order)
     return True
 
 
 def _appended(held: Value, call: ast.Call, scope: Scope) -> Value | None:
     if not call.args:
         return None
-    return scope.collected(Seq((*items_of(_plain(held)), evaluate(call.args[0], scope)), _own(held)))
+    return scope.collected(Seq((*items_of(_plain(held)), evaluate(call.args[0], scope)), _own(held)), _list(call))
 
 
 def _extended(held: Value, call: ast.Call, scope: Scope) -> Value | None:
     if not call.args:
         return None
-    return scope.collected(add(Seq(items_of(_plain(held)), _own(held)), evaluate(call.args[0], scope)))
+    return scope.collected(add(Seq(items_of(_plain(held)), _own(held)), evaluate(call.args[0], scope)), _list(call))
+
+
+def _list(call: ast.Call) -> str:
+    """The name of what a method is called of."""
+    return key_of(call.func.value) if isinstance(call.func, ast.Attribute) else ""
 
 
 def _plain(held: Value) -> Value:
@@ -145,7 +164,7 @@ def _inserted(held: Value, call: ast.Call, scope: Scope) -> Value | None:
         )
     if formats.integer(call.args[0]) == 0:
         return Seq((value, *items), _own(held))
-    return scope.collected(Seq((*items, value), _own(held)))
+    return scope.collected(Seq((*items, value), _own(held)), _list(call))
 
 
 def _is_local(call: ast.Call) -> bool:
@@ -153,12 +172,13 @@ def _is_local(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
 
 
-def _popped(held: Value, call: ast.Call, _scope: Scope) -> Value | None:
-    index = formats.integer(call.args[0]) if call.args else None
-    if index is None or isinstance(held, Map):
+def _popped(held: Value, call: ast.Call, scope: Scope) -> Value | None:
+    """The first item taken out: once it is the system text or the like, while there are too many it is a window."""
+    first = getattr(call.func, "attr", "") == "popleft" or (call.args and formats.integer(call.args[0]) is not None)
+    if not first or isinstance(held, Map):
         return None
-    row, column = place(call)
-    return marked(Seq(items_of(_plain(held)), _own(held)), Part("window", formats.shown(call), row, column))
+    rest = Seq(items_of(_plain(held)), _own(held))
+    return marked(rest, Part("window", formats.shown(call), *place(call))) if scope.bounded else rest
 
 
 def _sorted(held: Value, _call: ast.Call, _scope: Scope) -> Value | None:
@@ -182,9 +202,7 @@ _MUTATIONS: dict[str, Callable[[Value, ast.Call, Scope], Value | None]] = {
     "extend": _extended,
     "insert": _inserted,
     "pop": _popped,
-    "popleft": lambda held, call, _scope: marked(
-        Seq(items_of(_plain(held)), _own(held)), Part("window", formats.shown(call), *place(call))
-    ),
+    "popleft": _popped,
     "sort": _sorted,
     "update": _updated,
 }

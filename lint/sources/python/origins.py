@@ -1,7 +1,8 @@
 """Where text that changes comes from: names of the standard library and of well-known packages, by what they return.
 
 Kinds: clock (sub-day time), date (a day), id, random, sampled, shuffled, unordered, replica (one per process or
-host), state (working directory, git), docs (retrieved text), signed (a URL with an expiry), environment (a variable).
+host), state (working directory, git), docs (retrieved text), signed (a URL with an expiry), environment (a variable),
+defaulted (a variable that the code has another value for).
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ RETRIEVES: Final = frozenset({"invoke", "ainvoke", "search", "query"})
 PER_PROCESS: Final[dict[str, str]] = {
     **dict.fromkeys(("clock", "id", "random", "sampled", "shuffled", "state"), "replica"),
     "environment": "dynamic",
+    "defaulted": "dynamic",
 }
 """What becomes of kinds that are evaluated once, when a module is imported. A date stays one."""
 _SUB_DAY = re.compile(r"%-?[HIMSfsXcpTRr]")

@@ -13,7 +13,20 @@ from typing import Final
 from lint.sources.flow import Flow
 from lint.sources.python import formats
 from lint.sources.python.scope import Hit
-from lint.sources.python.values import EMPTY, PARAM, STATIC, Map, Part, Seq, Value, param, parts_of, volatile
+from lint.sources.python.values import (
+    DEFAULTED,
+    EMPTY,
+    ENVIRONMENT,
+    PARAM,
+    STATIC,
+    Map,
+    Part,
+    Seq,
+    Value,
+    param,
+    parts_of,
+    volatile,
+)
 
 _PROMPT: Final = ("system", "instructions", "messages", "input", "prompt")
 _KEYS: Final = ("prompt_cache_key", "cache_salt")
@@ -28,9 +41,11 @@ def scope_flows(hit: Hit) -> list[Flow]:
         value = hit.arguments.get(key)
         if value is None or key not in hit.places or _forced(hit, key):
             continue
-        if _drawn(value) or (_given(value, key) and not (key == "response_format" and _is_wrapper(hit))):
+        changes = _drawn(value) or (_given(value, key) and not (key == "response_format" and _is_wrapper(hit)))
+        if changes or _deployed(value):
             row, column = hit.places[key]
-            found.append(Flow(kind, key, row, column, hit.name, hit.row, "scope", 0, True))
+            told = kind if changes or kind != "model" else "deployed"
+            found.append(Flow(told, key, row, column, hit.name, hit.row, "scope", 0, True))
     return [*found, *_cached(hit)]
 
 
@@ -58,8 +73,13 @@ def _spoken(value: Value) -> Iterator[Part]:
 
 
 def _drawn(value: Value) -> bool:
-    """Whether it is drawn, or read from the environment."""
-    return any(part.kind in ("environment", "sampled", "random") for part in parts_of(value))
+    """Whether it is drawn, or another one where the environment does not say it."""
+    return any(part.kind in (DEFAULTED, "sampled", "random") for part in parts_of(value))
+
+
+def _deployed(value: Value) -> bool:
+    """Whether only the environment says it: one for all that a deployment sends."""
+    return any(part.kind == ENVIRONMENT for part in parts_of(value))
 
 
 def _given(value: Value, key: str) -> bool:

@@ -56,8 +56,9 @@ class Run:
 class Scope:
     """One function being followed. env: names, and dotted names of attributes, to values; walks: loop variable to the
     list it walks over; aged: those of them that a loop tells old from new; orders: what leaves the order of the loops
-    around open; fixed: parameters that are left at a true or false default; seeded: the random module has a fixed
-    seed."""
+    around open; bounded: what is done here is done as often as needed, or when something is too long; born: how
+    many orders were open when a name was bound; fixed: parameters that are left at a
+    true or false default; seeded: the random module has a fixed seed."""
 
     run: Run
     env: dict[str, Value] = field(default_factory=dict)
@@ -71,6 +72,8 @@ class Scope:
     returned: list[Value] = field(default_factory=list)
     seeded: bool = False
     top: bool = False
+    bounded: bool = False
+    born: dict[str, int] = field(default_factory=dict)
 
     def resolve(self, node: ast.expr) -> str:
         """The dotted name a callee was imported as, or "" when it is no imported or built-in name."""
@@ -115,11 +118,13 @@ class Scope:
             self.returned,
             self.seeded,
             self.top,
+            self.bounded,
+            self.born,
         )
 
-    def collected(self, held: Value) -> Value:
-        """What a loop collected, in the order of the loop."""
-        new = tuple(part for part in self.orders if part not in parts_of(held))
+    def collected(self, held: Value, name: str = "") -> Value:
+        """What loops collected, in their order. name: under which; a loop that begins it anew has no order in it."""
+        new = tuple(part for part in self.orders[self.born.get(name, 0) :] if part not in parts_of(held))
         if not new:
             return held
         return Seq(held.items, (*held.marks, *new)) if isinstance(held, Seq) else Text((*new, *parts_of(held)))

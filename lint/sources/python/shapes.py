@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 
 from lint.sources.python.values import STATIC, Text, Value, volatile
@@ -26,7 +27,15 @@ def anywhere(bounds: ast.Slice) -> bool:
     return isinstance(bounds.lower, ast.Name | ast.Attribute)
 
 
+def measures(test: ast.expr) -> bool:
+    """Whether a condition asks how long something is, by its length or a count."""
+    names = (getattr(n, "id", "") or getattr(n, "attr", "") for n in ast.walk(test))
+    return any(isinstance(n, ast.Compare) for n in ast.walk(test)) and any(_MEASURE.search(name) for name in names)
+
+
+_MEASURE = re.compile(r"^len$|count|size|token|length|total|limit|max|num|budget|window", re.IGNORECASE)
 _SHRINKS = re.compile(r"compact|truncat|summar|short|prun|trim|clear|elide|redact|evict|strip_old", re.IGNORECASE)
+_ASKS = frozenset("isinstance hasattr getattr len type get startswith endswith strip".split())
 _ENVELOPE = frozenset({"role", "cache_control", "name", "id", "type"})
 
 
@@ -124,4 +133,26 @@ def rewrites(node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> bool:
         return False
     branches = (node.elt.body, node.elt.orelse)
     same = [isinstance(branch, ast.Name) and branch.id == target.id for branch in branches]
-    return any(same) and not all(same)
+    if any(same) == all(same):
+        return False
+    return not _asks_only(node.elt.test, target.id) or any(map(_cuts, branches))
+
+
+def _asks_only(test: ast.expr, name: str) -> bool:
+    """Whether a condition says the same of an item in each request: it asks for its kind and fields, not its age."""
+    calls = [n.func for n in ast.walk(test) if isinstance(n, ast.Call)]
+    own = all(
+        func.id in _ASKS if isinstance(func, ast.Name) else isinstance(func, ast.Attribute) and func.attr in _ASKS
+        for func in calls
+    )
+    others = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)} - {name, *_ASKS}
+    return own and all(hasattr(builtins, other) or other[:1].isupper() for other in others)
+
+
+def _cuts(branch: ast.expr) -> bool:
+    """Whether what becomes of an item is shorter than it, by a slice, by fixed text, or by what is called."""
+    inside = list(ast.walk(branch))
+    sliced = any(isinstance(n, ast.Slice) and n.upper is not None for n in inside)
+    fixed = any(isinstance(n, ast.Dict) and any(isinstance(v, ast.Constant) for v in n.values) for n in inside)
+    called = (getattr(n, "attr", "") or getattr(n, "id", "") for n in inside)
+    return sliced or fixed or any(_SHRINKS.search(name) for name in called)

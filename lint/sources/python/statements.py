@@ -15,7 +15,7 @@ from lint.sources.python.functions import call_function, fields_of, start
 from lint.sources.python.module import Module
 from lint.sources.python.mutations import changes, delete, edit_walked, key_of, set_item, shuffle
 from lint.sources.python.scope import MAX_DEPTH, Hit, Run, Scope
-from lint.sources.python.shapes import by_age, fills_gaps, numbered
+from lint.sources.python.shapes import by_age, fills_gaps, measures, numbered
 from lint.sources.python.values import DYNAMIC, INDEX, ORDER, Seq, Text, Value, concat, join, mapped, param, parts_of
 
 
@@ -59,6 +59,7 @@ def _set(target: ast.expr, value: Value, scope: Scope, node: ast.stmt) -> None:
         edit_walked(target.value.id, target, value, scope, node)
     else:
         bind(target, value, scope)
+        scope.born[key_of(target)] = len(scope.orders)
         _name_it(target, value, scope)
 
 
@@ -77,7 +78,7 @@ def _augment(node: ast.AugAssign, scope: Scope) -> None:
         if isinstance(node.target, ast.Attribute) and integer(node.value) is not None:
             bind(node.target, Text((part_at("counter", node.target),)), scope)
             return
-        total = scope.collected(add(held, value))
+        total = scope.collected(add(held, value), key_of(node.target))
         bind(node.target, total, scope)
         _name_it(node.target, total, scope)
     elif isinstance(node.op, ast.BitOr):
@@ -105,14 +106,17 @@ def _branch(node: ast.If, scope: Scope) -> None:
     """The whole chain of `elif` at once, so that a long one is not nested."""
     bodies: list[list[ast.stmt]] = []
     otherwise: list[ast.stmt] = [node]
+    outer = scope.bounded
     while len(otherwise) == 1 and isinstance(otherwise[0], ast.If):
         link = otherwise[0]
         evaluate(link.test, scope)
+        scope.bounded = scope.bounded or measures(link.test)
         decided = scope.decides(link.test)
         otherwise = [] if decided else link.orelse
         if decided is not False:
             bodies.append(link.body)
     _both([*bodies, otherwise], scope)
+    scope.bounded = outer
 
 
 def _both(bodies: Iterable[list[ast.stmt]], scope: Scope) -> None:
@@ -189,7 +193,9 @@ def _is_unknown(value: Value) -> bool:
 
 def _while(node: ast.While, scope: Scope) -> None:
     evaluate(node.test, scope)
+    outer, scope.bounded = scope.bounded, not isinstance(node.test, ast.Constant)
     execute(node.body, scope)
+    scope.bounded = outer
 
 
 def _with(node: ast.With | ast.AsyncWith, scope: Scope) -> None:

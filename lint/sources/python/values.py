@@ -12,17 +12,18 @@ from dataclasses import dataclass, replace
 
 MAX_PARTS = 256
 MAX_TEXT = 50_000
-STATIC, DYNAMIC, PARAM, ENVIRONMENT = "static", "dynamic", "param", "environment"
+STATIC, DYNAMIC, PARAM, ENVIRONMENT, DEFAULTED = "static", "dynamic", "param", "environment", "defaulted"
 INDEX = "index"
 """The place in a loop: a counter for what is handed over inside it, and for nothing else."""
-NEUTRAL = frozenset({STATIC, DYNAMIC, PARAM, ENVIRONMENT, INDEX, "instance"})
+NEUTRAL = frozenset({STATIC, DYNAMIC, PARAM, ENVIRONMENT, DEFAULTED, INDEX, "instance"})
 ORDER = frozenset({"unordered", "shuffled"})
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """A run of text of one nature. row, column: of its source, from 1; chars: of static text whose length is known;
-    open: static text of unknown length (a file, an imported constant); text: the characters, when they are known."""
+    open: static text of unknown length (a file, an imported constant); text: the characters, when they are known;
+    loose: a choice or an order of what may be in this request alone."""
 
     kind: str
     label: str = ""
@@ -31,6 +32,7 @@ class Part:
     chars: int = 0
     open: bool = False
     text: str | None = None
+    loose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,11 @@ def concat(*values: Value) -> Text:
 def volatile(value: Value) -> tuple[Part, ...]:
     """The parts that are known to change from one request to the next."""
     return tuple(part for part in parts_of(value) if part.kind not in NEUTRAL)
+
+
+def is_own(value: Value) -> bool:
+    """Whether nothing in a value is known to be in other requests too: it came from the caller, or from a call."""
+    return all(part.kind in (PARAM, DYNAMIC) for part in parts_of(value))
 
 
 def retag(value: Value, kinds: dict[str, str]) -> Value:

@@ -62,15 +62,18 @@ class _Stand:
 def _prompt(hit: Hit) -> Iterator[Flow]:
     for stand in _stands(_sections(hit.arguments)):
         part = stand.part
-        if part.kind in (STATIC, DYNAMIC) or not part.row or (hit.guessed and not _certain(stand)):
+        if hit.guessed and not _certain(stand):
             continue
         judged = _judge(stand)
         if judged is not None:
             kind, more = judged
-            yield Flow(kind, part.label, part.row, part.column, hit.name, hit.row, stand.where, stand.tokens, more)
+            where = stand.where
+            loose = part.loose and where not in ("tools", "system")
+            yield Flow(kind, part.label, part.row, part.column, hit.name, hit.row, where, stand.tokens, more, loose)
 
 
 def _stands(sections: list[_Section]) -> Iterator[_Stand]:
+    """Where each part stands that varies and has a place in the source."""
     chars, unknown, history = 0, False, False
     talk = next((at for at, section in enumerate(sections) if _is_talk(section)), len(sections))
     for index in range(len(sections) - 1, -1, -1):
@@ -80,11 +83,11 @@ def _stands(sections: list[_Section]) -> Iterator[_Stand]:
         varies, late = _first_varying(section), index > talk
         for at in range(len(section.parts) - 1, -1, -1):
             part = section.parts[at]
-            yield _Stand(
-                part, section.where, own // CHARS_PER_TOKEN, open_, history and not alone, at <= varies, late
-            )
             if part.kind == STATIC:
                 own, open_ = own + part.chars, open_ or part.open
+            elif part.kind != DYNAMIC and part.row:
+                tokens = own // CHARS_PER_TOKEN
+                yield _Stand(part, section.where, tokens, open_, history and not alone, at <= varies, late)
         chars, unknown = (chars + own, unknown or open_) if alone else (own, open_)
         history = history or section.where == "history"
 
@@ -135,7 +138,8 @@ def _judge(stand: _Stand) -> tuple[str, bool] | None:
         return (kind, True) if names.is_of_one_user(part.label) else None
     if part.kind == PARAM or kind == "docs":
         return (kind, unknown) if not stand.late and (tokens >= TEXT_TOKENS or unknown) else None
-    return kind, unknown or stand.history or where == "tools" or kind in _ORDERED
+    talk = stand.history and not (kind == "state" and "cwd" in part.label)
+    return kind, unknown or talk or where == "tools" or kind in _ORDERED
 
 
 def _has_its_order(label: str) -> bool:

@@ -4,12 +4,28 @@ What is none of theirs is a request body, alone or in an envelope (prefix.envelo
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from lint.traffic.exports import langfuse, litellm, otel
-from lint.traffic.logged import Logged, logged
+from lint.traffic.logged import KNOWN, Logged, logged
 from prefix.envelope import has_prompt, unwrap
 
+_SENT: Final = frozenset(
+    (
+        *(
+            "model",
+            "max_tokens",
+            "max_completion_tokens",
+            "max_output_tokens",
+            "max_new_tokens",
+            "temperature",
+            "top_p",
+        ),
+        *("n", "stop", "stream", "seed", "sampling_params", "logprobs", "user", "metadata"),
+    )
+)
+"""Members by which a body is one that was sent, and no example for training or evaluation."""
+_BESIDE: Final = frozenset(("prompt", "id", "request_id", "model_name", "tokens", "kind"))
 Parse = Callable[[bytes], dict[str, Any]]
 """Reads an object that is given as JSON text; {} when it is none."""
 
@@ -38,7 +54,17 @@ def _plain(value: dict[str, Any], parse: Parse) -> Logged | None:
     body = unwrap(value, parse)
     if body is not value and litellm.is_export(body):
         return litellm.request_of(body, value)
-    return logged(body, value) if has_prompt(body) else None
+    return logged(body, value) if has_prompt(body) and not (body is value and _is_example(body)) else None
+
+
+def _is_example(body: dict[str, Any]) -> bool:
+    """Whether an object is one of a data set: a text with fields that no log has, or a talk with its answer."""
+    if not _SENT.isdisjoint(body):
+        return False
+    turns = body.get("messages")
+    if isinstance(turns, list):
+        return bool(turns) and isinstance(turns[-1], dict) and turns[-1].get("role") == "assistant"
+    return "prompt" in body and not body.keys() <= (_BESIDE | KNOWN)
 
 
 def _is_conversation(value: list[Any]) -> bool:

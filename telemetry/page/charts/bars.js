@@ -17,7 +17,10 @@ export function stack(size = "") {
       node.setAttribute("aria-label", label || "no tokens yet");
       node.replaceChildren(
         ...parts.map(([key, title, tokens]) =>
-          wide(h("i", { class: `c-${key}`, title: `${title}: ${whole(tokens)} tokens, ${percent(tokens / all)}` }), tokens / all),
+          wide(
+            h("i", { class: `c-${key}`, title: `${title}: ${whole(tokens)} tokens, ${percent(tokens / all)}` }),
+            tokens / all,
+          ),
         ),
       );
     },
@@ -40,7 +43,14 @@ export function legend(byReason, cached = null) {
     "ul",
     { class: "legend" },
     parts.map(([key, title, tokens]) =>
-      h("li", {}, h("i", { class: `swatch c-${key}` }), title, h("b", {}, compact(tokens)), h("span", { class: "muted" }, percent(tokens / all))),
+      h(
+        "li",
+        {},
+        h("i", { class: `swatch c-${key}` }),
+        title,
+        h("b", {}, compact(tokens)),
+        h("span", { class: "muted" }, percent(tokens / all)),
+      ),
     ),
   );
 }
@@ -49,7 +59,12 @@ export function legend(byReason, cached = null) {
 export function meter(label, color = "cached") {
   const bar = h("i", { class: `c-${color}` });
   const text = h("b");
-  const node = h("div", { class: "meter" }, h("span", { class: "meter-head" }, label, text), h("span", { class: "track", "aria-hidden": "true" }, bar));
+  const node = h(
+    "div",
+    { class: "meter" },
+    h("span", { class: "meter-head" }, label, text),
+    h("span", { class: "track", "aria-hidden": "true" }, bar),
+  );
   return {
     node,
     update(share, words) {
@@ -70,5 +85,11 @@ export function spread(value, low, high) {
   });
   const line = wide(h("i", { class: "range" }), at(value.p99) - at(value.p50));
   line.style.left = `${at(value.p50) * 100}%`;
-  return h("span", { class: "spread" }, line, dots, hidden(`p50 ${seconds(value.p50)}, p95 ${seconds(value.p95)}, p99 ${seconds(value.p99)}`));
+  return h(
+    "span",
+    { class: "spread" },
+    line,
+    dots,
+    hidden(`p50 ${seconds(value.p50)}, p95 ${seconds(value.p95)}, p99 ${seconds(value.p99)}`),
+  );
 }

@@ -14,7 +14,10 @@ export function reasonsChart(height = 200) {
     height,
     columns: [
       ["Time", (point) => clock(point.at)],
-      ...REASONS.filter(({ key }) => key !== "unknown").map(({ key, title }) => [title, (point) => whole(point.uncached_by_reason[key] ?? 0)]),
+      ...REASONS.filter(({ key }) => key !== "unknown").map(({ key, title }) => [
+        title,
+        (point) => whole(point.uncached_by_reason[key] ?? 0),
+      ]),
     ],
     top: (points) => nice(Math.max(1, ...points.map(uncached))),
     ticks: (top) => [0, top / 2, top],
@@ -25,7 +28,11 @@ export function reasonsChart(height = 200) {
       for (const point of points) layer.append(...column(point, x(point.at) - width / 2, y, width));
     },
     readout: (point) => [
-      ...present(point.uncached_by_reason).map(([{ key, title }, tokens]) => [key, title.toLowerCase(), whole(tokens)]),
+      ...present(point.uncached_by_reason).map(([{ key, title }, tokens]) => [
+        key,
+        title.toLowerCase(),
+        whole(tokens),
+      ]),
       [null, "all uncached", whole(uncached(point))],
     ],
   });

@@ -1,4 +1,4 @@
-// What charts over time share: size, axes, crosshair by pointer and arrow keys, a readout, a table of the same numbers.
+// What charts over time share: size, axes, crosshair by pointer and arrow keys, a readout, the numbers as a table.
 //
 // A chart gives: ticks (values of the y axis), format (of them), draw(layer, scales, points), readout(point) as rows
 // of [colour, name, text], top(points): the largest value.
@@ -23,7 +23,11 @@ export function timeChart({ label, height, columns, ...chart }) {
   const rows = h("tbody");
   const heads = columns.map(([title]) => h("th", { scope: "col" }, title));
   const table = h("table", { class: "plain" }, h("thead", {}, h("tr", {}, heads)), rows);
-  const scroll = h("div", { class: "scroll short", tabindex: "0", role: "region", "aria-label": `${label}: table` }, table);
+  const scroll = h(
+    "div",
+    { class: "scroll short", tabindex: "0", role: "region", "aria-label": `${label}: table` },
+    table,
+  );
   const details = h("details", { class: "as-table" }, h("summary", {}, "Show as a table"), scroll);
   const state = { points: [], from: 0, to: 1, at: null, width: 0 };
 
@@ -51,12 +55,16 @@ export function timeChart({ label, height, columns, ...chart }) {
     readout.hidden = each === null;
     if (each === null) return void cross.replaceChildren();
     const { x, y, base } = scales();
-    const dots = (chart.dots?.(each) ?? []).map(([color, value]) => s("circle", { class: `dot c-${color}`, cx: x(each.at), cy: y(value), r: 4 }));
+    const dots = (chart.dots?.(each) ?? []).map(([color, value]) =>
+      s("circle", { class: `dot c-${color}`, cx: x(each.at), cy: y(value), r: 4 }),
+    );
     cross.replaceChildren(s("line", { x1: x(each.at), x2: x(each.at), y1: TOP, y2: base }), ...dots);
     const lines = chart.readout(each);
     readout.replaceChildren(
       h("strong", {}, clock(each.at)),
-      ...lines.map(([color, name, text]) => h("span", { class: "line" }, color && h("i", { class: `swatch c-${color}` }), name, h("b", {}, text))),
+      ...lines.map(([color, name, text]) =>
+        h("span", { class: "line" }, color && h("i", { class: `swatch c-${color}` }), name, h("b", {}, text)),
+      ),
     );
     const right = x(each.at) > state.width / 2;
     readout.style.left = right ? "" : `${x(each.at) + 12}px`;
@@ -77,7 +85,9 @@ export function timeChart({ label, height, columns, ...chart }) {
   function step(event) {
     const now = state.points.findIndex(({ at }) => at === state.at);
     const last = state.points.length - 1;
-    const to = { ArrowLeft: now < 0 ? last : now - 1, ArrowRight: now < 0 ? 0 : now + 1, Home: 0, End: last }[event.key];
+    const to = { ArrowLeft: now < 0 ? last : now - 1, ArrowRight: now < 0 ? 0 : now + 1, Home: 0, End: last }[
+      event.key
+    ];
     if (event.key === "Escape") return choose(null);
     if (to === undefined || last < 0) return;
     event.preventDefault();
@@ -118,10 +128,12 @@ export function thinned(points, most, join) {
 }
 
 function yAxis({ x, y, top }, { ticks, format }, width) {
-  return ticks(top).map((value) => [
-    s("line", { class: value ? "rule" : "rule base", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }),
-    s("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, format(value)),
-  ]).flat();
+  return ticks(top)
+    .map((value) => [
+      s("line", { class: value ? "rule" : "rule base", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }),
+      s("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, format(value)),
+    ])
+    .flat();
 }
 
 function xAxis({ x, base }, { from, to, width }) {

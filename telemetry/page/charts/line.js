@@ -39,12 +39,15 @@ export function hitRateChart(height = 240) {
 
 function line(layer, { x, y, base }, points, value, name) {
   for (const run of runs(points, value)) {
-    const path = run.map((point, i) => `${i ? "L" : "M"}${x(point.at).toFixed(1)} ${y(value(point)).toFixed(1)}`).join("");
+    const path = run
+      .map((point, i) => `${i ? "L" : "M"}${x(point.at).toFixed(1)} ${y(value(point)).toFixed(1)}`)
+      .join("");
     if (name === "hit" && run.length > 1) {
       layer.append(s("path", { class: "area", d: `${path}L${x(run.at(-1).at)} ${base}L${x(run[0].at)} ${base}Z` }));
     }
     if (run.length > 1) layer.append(s("path", { class: `line ${name}`, d: path }));
-    else if (name === "hit") layer.append(s("circle", { class: "alone", cx: x(run[0].at), cy: y(value(run[0])), r: 2.5 }));
+    else if (name === "hit")
+      layer.append(s("circle", { class: "alone", cx: x(run[0].at), cy: y(value(run[0])), r: 2.5 }));
   }
 }
 

@@ -23,7 +23,14 @@ export function sparkline(values) {
   const label = `from ${percent(known[0][1], 0)} to ${percent(value, 0)}`;
   return s(
     "svg",
-    { class: "spark", width: WIDTH, height: HEIGHT, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label },
+    {
+      class: "spark",
+      width: WIDTH,
+      height: HEIGHT,
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      role: "img",
+      "aria-label": label,
+    },
     s("path", { d: path }),
     alone.map(([i, each]) => s("circle", { cx: x(i), cy: y(each), r: 1.5 })),
     s("circle", { class: "end", cx: x(last), cy: y(value), r: 2.5 }),

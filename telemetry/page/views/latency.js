@@ -8,8 +8,16 @@ import { card, exports, labelsOf, noTraffic, select } from "../parts.js";
 import { href } from "../route.js";
 
 const KINDS = [
-  ["ttft_s", "Time to first token", "From the request to the first token of its answer. Grows with the tokens that had to be computed."],
-  ["itl_s", "Between tokens", "The mean gap between the tokens of an answer. Grows with what else the worker is doing."],
+  [
+    "ttft_s",
+    "Time to first token",
+    "From the request to the first token of its answer. Grows with the tokens that had to be computed.",
+  ],
+  [
+    "itl_s",
+    "Between tokens",
+    "The mean gap between the tokens of an answer. Grows with what else the worker is doing.",
+  ],
 ];
 
 /** Two panels over the same prompt lengths. */
@@ -28,7 +36,13 @@ export async function latency({ route }) {
   return {
     title: "Latency by prompt length",
     beside: exports("api/latency", { route }, "latency"),
-    node: h("div", {}, h("div", { class: "bar" }, select("Route", labelsOf(cache.rows, "route"), route ?? "", go), key()), lesson, panels.map(({ node }) => node)),
+    node: h(
+      "div",
+      {},
+      h("div", { class: "bar" }, select("Route", labelsOf(cache.rows, "route"), route ?? "", go), key()),
+      lesson,
+      panels.map(({ node }) => node),
+    ),
     refresh: async () => draw(await load()),
   };
 }
@@ -40,10 +54,24 @@ function panel(key, title, note) {
   const node = card(
     title,
     h("p", { class: "note" }, note),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title },
-      h("table", { class: "plain latency" },
-        h("thead", {}, h("tr", {}, heads.map((text, i) => h("th", { scope: "col", class: i === 2 ? "plotted" : "number" }, text)))),
-        body)),
+    h(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": title },
+      h(
+        "table",
+        { class: "plain latency" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            heads.map((text, i) => h("th", { scope: "col", class: i === 2 ? "plotted" : "number" }, text)),
+          ),
+        ),
+        body,
+      ),
+    ),
   );
   return {
     node,
@@ -97,5 +125,9 @@ function range({ prompt_tokens_from: from, prompt_tokens_to: to }) {
 }
 
 function key() {
-  return h("div", { class: "key", "aria-hidden": "true" }, ["p50", "p95", "p99"].map((name) => h("span", {}, h("i", { class: `mark ${name}` }), name)));
+  return h(
+    "div",
+    { class: "key", "aria-hidden": "true" },
+    ["p50", "p95", "p99"].map((name) => h("span", {}, h("i", { class: `mark ${name}` }), name)),
+  );
 }

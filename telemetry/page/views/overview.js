@@ -1,6 +1,6 @@
 // The first view: hit rate over time, and where the tokens go that were computed although they need not have been.
 
-import { get } from "../api.js";
+import { get, quietly } from "../api.js";
 import { stack } from "../charts/bars.js";
 import { reasonsChart } from "../charts/columns.js";
 import { thinned } from "../charts/frame.js";
@@ -11,7 +11,11 @@ import { card, choice, exports, figure, noTraffic } from "../parts.js";
 import { DOCS, REASONS, avoidable } from "../reasons.js";
 import { remember } from "../route.js";
 
-const WINDOWS = [["600", "10 min"], ["1800", "30 min"], ["3600", "1 h"]];
+const WINDOWS = [
+  ["600", "10 min"],
+  ["1800", "30 min"],
+  ["3600", "1 h"],
+];
 const MOST_POINTS = 60;
 
 /** The overview. */
@@ -25,11 +29,14 @@ export async function overview(query) {
   const reasons = reasonList();
   const lesson = h("div", { hidden: true }, noTraffic());
 
-  const choose = async (value) => {
-    span_s = value;
-    remember({ window: value });
+  const again = async () => {
     past = await history();
     draw();
+  };
+  const choose = (value) => {
+    span_s = value;
+    remember({ window: value });
+    quietly(again());
   };
   const windows = choice("Window", WINDOWS, span_s, choose);
   const body = h(
@@ -53,7 +60,11 @@ export async function overview(query) {
     reasons.update(now.totals);
     const to = Math.max(now.now, past.points.at(-1)?.at ?? 0);
     const from = Math.min(Math.max(to - Number(span_s), Math.floor(now.started)), to - 60);
-    const shown = thinned(past.points.filter(({ at }) => at >= from), MOST_POINTS, join);
+    const shown = thinned(
+      past.points.filter(({ at }) => at >= from),
+      MOST_POINTS,
+      join,
+    );
     hits.update(shown, from, to);
     columns.update(shown, from, to);
   }
@@ -65,8 +76,8 @@ export async function overview(query) {
     node: h("div", {}, lesson, body),
     async tick(tick) {
       now = tick.overview;
-      if (!merge(past.points, tick.point)) past = await history();
-      draw();
+      if (merge(past.points, tick.point)) draw();
+      else await again();
     },
   };
 }
@@ -94,7 +105,11 @@ function keyFigures() {
   const trust = figure("Prediction error");
   const pace = figure("Requests");
   return {
-    node: h("div", { class: "figures" }, [hit, saved, lost, trust, pace].map(({ node }) => node)),
+    node: h(
+      "div",
+      { class: "figures" },
+      [hit, saved, lost, trust, pace].map(({ node }) => node),
+    ),
     update({ totals, requests_per_s: perSecond, now, started }) {
       const { input_tokens: input, cached_tokens: cached, expected_cached_tokens: expected } = totals;
       hit.update(percent(totals.hit_rate), `since the start, ${span(now - started)} ago`);
@@ -123,7 +138,17 @@ function reasonList() {
   const intro = h("p", { class: "lead" });
   const rows = REASONS.map((reason) => ({ reason, ...reasonRow(reason) }));
   return {
-    node: h("div", {}, intro, bar.node, h("ul", { class: "reasons" }, rows.map(({ node }) => node))),
+    node: h(
+      "div",
+      {},
+      intro,
+      bar.node,
+      h(
+        "ul",
+        { class: "reasons" },
+        rows.map(({ node }) => node),
+      ),
+    ),
     update(totals) {
       const uncached = total(totals.uncached_by_reason);
       const could = avoidable(totals.uncached_by_reason);
@@ -147,11 +172,24 @@ function reasonRow({ key, title, plain, means, todo, avoidable: could }) {
   const node = h(
     "li",
     {},
-    h("span", { class: "name" }, h("i", { class: `swatch c-${key}` }), title, could && h("span", { class: "tag" }, "avoidable")),
+    h(
+      "span",
+      { class: "name" },
+      h("i", { class: `swatch c-${key}` }),
+      title,
+      could && h("span", { class: "tag" }, "avoidable"),
+    ),
     h("span", { class: "track", "aria-hidden": "true" }, bar),
     tokens,
     share,
-    h("details", {}, h("summary", {}, plain), h("p", {}, h("b", {}, "What it means: "), means, "."), h("p", {}, h("b", {}, "What to do: "), todo, "."), h("a", { href: DOCS, rel: "noreferrer" }, "How it is known: docs/misses.md")),
+    h(
+      "details",
+      {},
+      h("summary", {}, plain),
+      h("p", {}, h("b", {}, "What it means: "), means, "."),
+      h("p", {}, h("b", {}, "What to do: "), todo, "."),
+      h("a", { href: DOCS, rel: "noreferrer" }, "How it is known: docs/misses.md"),
+    ),
   );
   return {
     node,

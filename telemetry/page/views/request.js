@@ -22,7 +22,13 @@ export async function request(id) {
     node: h(
       "div",
       {},
-      h("nav", { class: "crumbs", "aria-label": "Where this is" }, h("a", { href: href(["requests"]) }, "Requests"), " / ", h("span", { "aria-current": "page" }, id)),
+      h(
+        "nav",
+        { class: "crumbs", "aria-label": "Where this is" },
+        h("a", { href: href(["requests"]) }, "Requests"),
+        " / ",
+        h("span", { "aria-current": "page" }, id),
+      ),
       h(
         "section",
         { class: "card story" },
@@ -45,7 +51,23 @@ function reasons(row) {
     "div",
     {},
     h("h2", {}, "Why the others were not cached"),
-    h("ul", { class: "why" }, lines.map(([{ key, todo, avoidable }, text]) => h("li", {}, h("i", { class: `swatch c-${key}` }), h("span", {}, text, avoidable && key !== "divergent" && h("span", { class: "note" }, ` What to do: ${todo}.`))))),
+    h(
+      "ul",
+      { class: "why" },
+      lines.map(([{ key, todo, avoidable }, text]) =>
+        h(
+          "li",
+          {},
+          h("i", { class: `swatch c-${key}` }),
+          h(
+            "span",
+            {},
+            text,
+            avoidable && key !== "divergent" && h("span", { class: "note" }, ` What to do: ${todo}.`),
+          ),
+        ),
+      ),
+    ),
     h("a", { href: DOCS, rel: "noreferrer" }, "All reasons: docs/misses.md"),
   );
 }
@@ -56,14 +78,24 @@ function divergent(miss) {
     { class: "card" },
     h("h2", {}, "Where it parts"),
     h("p", {}, parting(miss)),
-    miss.pointer != null && h("p", {}, h("span", { class: "label" }, "place "), h("code", {}, miss.pointer || "/"), miss.offset != null && ` at character ${whole(miss.offset)}`),
+    miss.pointer != null &&
+      h(
+        "p",
+        {},
+        h("span", { class: "label" }, "place "),
+        h("code", {}, miss.pointer || "/"),
+        miss.offset != null && ` at character ${whole(miss.offset)}`,
+      ),
     values(miss.values),
     miss.advice && h("p", {}, h("b", {}, "What to do: "), miss.advice),
   );
 }
 
 function facts(row) {
-  const version = row.prompt_version == null ? UNKNOWN : h("a", { href: href(["prompts", row.route, row.prompt_version]) }, row.prompt_version);
+  const version =
+    row.prompt_version == null
+      ? UNKNOWN
+      : h("a", { href: href(["prompts", row.route, row.prompt_version]) }, row.prompt_version);
   const pairs = [
     ["Started", moment(row.started)],
     ["Path", row.path],
@@ -78,5 +110,9 @@ function facts(row) {
     ["Expected cached", whole(row.expected_cached_tokens)],
     ["Best in the fleet", whole(row.best_fleet_tokens)],
   ];
-  return h("dl", { class: "facts columns" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+  return h(
+    "dl",
+    { class: "facts columns" },
+    pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+  );
 }

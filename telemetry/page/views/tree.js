@@ -17,16 +17,25 @@ export async function tree({ route }) {
   const load = () => get("api/tree", { route: chosen });
   const about = h("aside", { class: "card about", "aria-live": "polite", "aria-label": "The chosen beginning" });
   const icicle = h("div", { class: "icicle", role: "tree", "aria-label": `What prompts of ${chosen} share` });
-  const none = h("div", { hidden: true }, lesson("Nothing is shared yet", h("p", {}, "A beginning is drawn here when several requests of this route have it in common.")));
+  const none = h(
+    "div",
+    { hidden: true },
+    lesson(
+      "Nothing is shared yet",
+      h("p", {}, "A beginning is drawn here when several requests of this route have it in common."),
+    ),
+  );
+  const beside = h("div", { class: "beside" }, icicle, about);
   let drawn = "";
 
   function draw(data) {
-    const now = JSON.stringify(data.nodes.map(({ id, requests }) => [id, requests]));
+    const shared = data.nodes.filter(({ requests }) => requests > 1); // what one prompt has alone is no beginning
+    const now = JSON.stringify(shared.map(({ id, requests }) => [id, requests]));
     if (now === drawn || icicle.contains(document.activeElement)) return; // not under somebody's hands
     drawn = now;
-    none.hidden = data.nodes.length > 0;
-    icicle.hidden = !data.nodes.length;
-    const top = nested(data.nodes);
+    none.hidden = shared.length > 0;
+    beside.hidden = !shared.length;
+    const top = nested(shared, data.requests);
     place(top, 0, 1, 0);
     const items = flat(top);
     icicle.style.height = `${(1 + Math.max(0, ...items.map(({ level }) => level))) * ROW_PX}px`;
@@ -46,31 +55,41 @@ export async function tree({ route }) {
       "div",
       {},
       h("div", { class: "bar" }, select("Route", routes, chosen, go, null)),
-      h("p", { class: "lead" }, "Every box is a beginning that several prompts share. The wider, the more requests; the lower, the longer. A box that few workers hold, or that splits early, is where caching is lost."),
+      h(
+        "p",
+        { class: "lead" },
+        "Every box is a beginning that several prompts share. The wider, the more requests; the lower, the longer. ",
+        "Where nothing hangs below a box, prompts go on alone.",
+      ),
       none,
-      h("div", { class: "beside" }, icicle, about),
+      beside,
       h("p", { class: "note" }, "Arrow keys: up and down the tree, left and right among its branches."),
     ),
     refresh: async () => draw(await load()),
   };
 }
 
-function nested(nodes) {
+function nested(nodes, requests) {
   const by = new Map(nodes.map((node) => [node.id, { ...node, children: [] }]));
   const top = [];
-  for (const node of by.values()) (by.get(node.parent)?.children ?? top).push(node);
+  for (const node of by.values()) {
+    (by.get(node.parent)?.children ?? top).push(node);
+    node.through = by.get(node.parent)?.requests ?? requests;
+  }
   return top;
 }
 
 /** Gives each node its place: left and width as shares of the whole, level from the top. */
 function place(siblings, left, width, level) {
   siblings.sort((a, b) => b.requests - a.requests);
-  const all = Math.max(siblings.reduce((sum, node) => sum + node.requests, 0), siblings[0]?.through ?? 0);
+  const all = Math.max(
+    siblings.reduce((sum, node) => sum + node.requests, 0),
+    siblings[0]?.through ?? 0,
+  );
   let at = left;
   siblings.forEach((node, i) => {
     const share = all ? (node.requests / all) * width : 0;
     Object.assign(node, { left: at, width: share, level, position: i + 1, siblings: siblings.length });
-    for (const child of node.children) child.through = node.requests;
     place(node.children, at, share, level + 1);
     at += share;
   });
@@ -81,7 +100,7 @@ function flat(nodes) {
 }
 
 function piece(node, about) {
-  const text = `${compact(node.depth_tokens)} tokens`;
+  const text = `${compact(end(node))} tokens`;
   const show = () => describe(about, node);
   const box = h(
     "div",
@@ -102,7 +121,7 @@ function piece(node, about) {
       onfocus: show,
       onclick: (event) => event.currentTarget.focus(),
     },
-    h("b", {}, text),
+    h("b", {}, text, h("small", {}, node.prompt_versions.slice(0, 3).join(", "))),
     h("span", {}, percent(node.share, 0)),
   );
   box.style.left = `${node.left * 100}%`;
@@ -115,14 +134,30 @@ function describe(about, node) {
   const more = node.holders == null ? "not known" : count(node.holders, "worker");
   const versions = node.prompt_versions.length ? node.prompt_versions.map((name) => h("code", {}, name)) : "none";
   const pairs = [
-    ["From the start", `${compact(node.depth_tokens)} tokens`],
-    ["This piece", `${compact(node.tokens)} tokens`],
+    ["This piece", `${compact(node.tokens)} tokens, after ${compact(node.depth_tokens)}`],
     ["Requests", `${compact(node.requests)} (${percent(node.share)})`],
     ["Held by", more],
-    ["Goes on as", node.children.length ? count(node.children.length, "shared branch").replace("branchs", "branches") : "nothing shared"],
+    [
+      "Goes on as",
+      node.children.length
+        ? count(node.children.length, "shared branch").replace("branchs", "branches")
+        : "nothing shared",
+    ],
     ["Prompt versions", versions],
   ];
-  about.replaceChildren(h("h2", {}, `The first ${compact(node.depth_tokens)} tokens`), h("dl", { class: "facts column" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))));
+  about.replaceChildren(
+    h("h2", {}, `The first ${compact(end(node))} tokens`),
+    h(
+      "dl",
+      { class: "facts column" },
+      pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+    ),
+  );
+}
+
+/** How long the beginning is that a piece completes. */
+function end(node) {
+  return node.depth_tokens + node.tokens;
 }
 
 /** Arrow keys as in any tree that grows downwards. */

@@ -18,7 +18,8 @@ export async function workers() {
     for (const row of rows) if (!cards.has(row.id)) cards.set(row.id, workerCard(row));
     for (const row of rows) cards.get(row.id).update(row);
     const wanted = rows.map((row) => cards.get(row.id).node);
-    if (wanted.length !== grid.children.length || wanted.some((node, i) => node !== grid.children[i])) grid.replaceChildren(...wanted);
+    if (wanted.length !== grid.children.length || wanted.some((node, i) => node !== grid.children[i]))
+      grid.replaceChildren(...wanted);
   };
   draw(await load());
   return {
@@ -65,9 +66,12 @@ function workerCard({ id }) {
       trouble.hidden = !words;
       say(trouble, words);
       facts(load, row);
-      kv.update(row.kv_usage, fill(row));
+      kv.update(rate(row.kv_used_tokens, row.kv_capacity_tokens), fill(row));
       const { input_tokens: input, expected_cached_tokens: hoped, cached_tokens: got } = row;
-      expected.update(rate(hoped, input), input ? `${percent(rate(hoped, input))} · ${compact(hoped)} tokens` : UNKNOWN);
+      expected.update(
+        rate(hoped, input),
+        input ? `${percent(rate(hoped, input))} · ${compact(hoped)} tokens` : UNKNOWN,
+      );
       cached.update(rate(got, input), input ? `${percent(rate(got, input))} · ${compact(got)} tokens` : UNKNOWN);
       bar.update(row.uncached_by_reason, got);
       parts.replaceChildren(total(row.uncached_by_reason) ? legend(row.uncached_by_reason, got) : "");
@@ -76,20 +80,32 @@ function workerCard({ id }) {
 }
 
 function facts(list, row) {
-  const pairs = [["in flight", whole(row.in_flight)], ["running", whole(row.running)], ["waiting", whole(row.waiting)], ["page", row.page_size == null ? UNKNOWN : `${row.page_size}`]];
+  const pairs = [
+    ["in flight", whole(row.in_flight)],
+    ["running", whole(row.running)],
+    ["waiting", whole(row.waiting)],
+    ["page", row.page_size == null ? UNKNOWN : `${row.page_size}`],
+  ];
   const text = pairs.flat().join();
   if (list.dataset.of === text) return;
   list.dataset.of = text;
   list.replaceChildren(...pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
 
-function fill({ kv_usage: usage, kv_used_tokens: used, kv_capacity_tokens: capacity }) {
-  if (usage == null) return "not reported";
-  const room = capacity == null ? "" : ` of ${compact(capacity)} tokens`;
-  return used == null ? `${percent(usage, 0)}${room}` : `${percent(usage, 0)} · ${compact(used)}${room}`;
+function fill({ kv_used_tokens: used, kv_capacity_tokens: capacity }) {
+  if (used == null) return "not reported";
+  return capacity
+    ? `${percent(used / capacity, 0)} · ${compact(used)} of ${compact(capacity)} tokens`
+    : compact(used);
 }
 
 function noWorkers() {
-  const curl = `curl ${location.origin}/workers -H 'content-type: application/json' -d '{"url": "http://127.0.0.1:30000"}'`;
-  return lesson("No engines yet", h("p", {}, "The gateway has nobody to send requests to. Add an engine while it runs:"), h("pre", {}, h("code", {}, curl)), h("p", {}, "or name it at the start: ", h("code", {}, "prefixgate serve --engine http://127.0.0.1:30000"), "."));
+  const body = '{"url": "http://127.0.0.1:30000"}';
+  const curl = `curl ${location.origin}/workers -H 'content-type: application/json' -d '${body}'`;
+  return lesson(
+    "No engines yet",
+    h("p", {}, "The gateway has nobody to send requests to. Add an engine while it runs:"),
+    h("pre", {}, h("code", {}, curl)),
+    h("p", {}, "or name it at the start: ", h("code", {}, "prefixgate serve --engine http://127.0.0.1:30000"), "."),
+  );
 }

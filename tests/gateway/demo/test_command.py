@@ -180,4 +180,5 @@ def test_keep() -> None:
         process.kill()
     assert process.returncode == 0
     assert any("gateway http://127.0.0.1:" in line for line in lines)
+    assert any(line.startswith("dashboard http://127.0.0.1:") for line in lines)
     assert not [pid for pid in young if Path(f"/proc/{pid}").exists()]

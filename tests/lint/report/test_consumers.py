@@ -80,6 +80,20 @@ def test_gitlab(report: Report) -> None:
     assert json.loads(TEXT_FORMATS["gitlab"](EMPTY)) == []
 
 
+@pytest.mark.parametrize("missing", ["description", "fingerprint", "severity", "location", "begin", "path"])
+def test_gitlab_would_be_refused(report: Report, missing: str) -> None:
+    """GitLab reads none behind an entry without one of these, or with a line that is no integer."""
+    validator = jsonschema.Draft7Validator(schema("gitlab-code-quality.json"))
+    issue = next(one for one in json.loads(TEXT_FORMATS["gitlab"](report)) if one["location"]["path"] == "app.py")
+    assert validator.is_valid([issue])
+    lines, location = issue["location"]["lines"], issue["location"]
+    for owner in (issue, location, lines):
+        owner.pop(missing, None)
+    assert not validator.is_valid([issue])
+    lines["begin"] = "1"
+    assert not validator.is_valid([issue])
+
+
 def _check(element: Element, known: dict[str, Any]) -> None:
     rules_of = known[element.tag]
     assert set(rules_of["required"]) <= set(element.attrib) <= set(rules_of["attributes"])
