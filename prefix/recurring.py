@@ -4,10 +4,12 @@ prefix.realign finds every run and reads both texts byte by byte, which is for r
 each prompt that missed, so it takes samples: a window here and there is searched in the other text (C speed), and a
 hit is extended both ways to all of the run that it lies in. A run ends where the next one may begin, so reordered
 pieces are followed from one to the next. Where the last run would go on is looked at first, so text that repeats
-itself is not taken for another part of it. Only so many searches may fail: what is shorter than WINDOW is never
-found, and of runs shorter than the distance between two samples some are missed. Nothing is counted that does not
-recur.
+itself is not taken for another part of it, and what was found is not searched again: it stands there once, so it
+could be shared once. Only so many searches may fail: what is shorter than WINDOW is never found, and of runs shorter
+than the distance between two samples some are missed. Nothing is counted that does not recur.
 """
+
+from collections.abc import Iterator
 
 WINDOW = 128
 """Bytes of a sample. Python searches needles of 100 bytes and more in less time than shorter ones."""
@@ -16,6 +18,8 @@ MISSES = 6
 """Searches in a row that may find nothing, each twice as far on as the one before; twice as many in all."""
 
 _STRIDE = 64
+_STRETCHES = 64
+"""So many stretches are searched one by one; further ones are not told apart."""
 
 
 def recurring(a: bytes, b: bytes, start: int) -> tuple[tuple[int, int], ...]:
@@ -26,10 +30,11 @@ def recurring(a: bytes, b: bytes, start: int) -> tuple[tuple[int, int], ...]:
     runs: list[tuple[int, int]] = []
     at = done = start
     first = max(0, start - WINDOW)  # they may part inside of what both have, a few bytes into it
+    left = [(first, len(a))]
     missed = failed = shift = 0
     while missed < MISSES and failed < 2 * MISSES and at + WINDOW <= len(b):
         sample = b[at : at + WINDOW]
-        place = at + shift if a.startswith(sample, at + shift) else a.find(sample, first)
+        place = at + shift if a.startswith(sample, at + shift) else _find(a, sample, left)
         if place < 0:
             at += max(WINDOW, (len(b) - done) >> MISSES) << missed
             missed += 1
@@ -38,8 +43,30 @@ def recurring(a: bytes, b: bytes, start: int) -> tuple[tuple[int, int], ...]:
         back = common_suffix(a, b, place, at, min(place - first, at - done))
         done = at + common_prefix(a, b, place, at)
         runs.append((at - back, done))
+        if len(left) < _STRETCHES:
+            left = list(_without(left, place - back, place + done - at))
         shift, at, missed = place - at, done, 0
     return tuple(runs)
+
+
+def _find(a: bytes, sample: bytes, left: list[tuple[int, int]]) -> int:
+    """Where a sample stands in these stretches of `a`, -1 for nowhere."""
+    for low, high in left:
+        place = a.find(sample, low, high)
+        if place >= 0:
+            return place
+    return -1
+
+
+def _without(left: list[tuple[int, int]], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Stretches without what stands in [start, end) but for a window's width at its ends: they may be chance."""
+    for low, high in left:
+        if high <= start or end <= low:
+            yield low, high
+            continue
+        for piece in ((low, min(high, start + WINDOW)), (max(low, end - WINDOW), high)):
+            if piece[1] - piece[0] > WINDOW:
+                yield piece
 
 
 def common_prefix(a: bytes, b: bytes, start_a: int = 0, start_b: int = 0) -> int:

@@ -1,9 +1,18 @@
 """gateway.misses keeps the last requests to be explained, within its bounds."""
 
-import msgspec
+from typing import Any
 
+import msgspec
+import pytest
+
+from engine_adapter.usage import Usage
+from gateway.apis import APIS, CHAT
+from gateway.dispatch import Place
+from gateway.flight import Route
 from gateway.misses import Misses, Parting, Sent
+from gateway.policies import Reason
 from gateway.prepared import Prepared
+from prefix.blocks import block_hashes
 from prefix.body import parse_body
 from prefix.record import RequestRecord
 from prefix.view import View
@@ -60,3 +69,18 @@ def test_a_rewritten_body_is_compared_as_it_was_sent() -> None:
     assert spans.start < start
     sent = Sent(raw, {spans: b"[]"})
     assert sent.parsed() == {"messages": []}
+
+
+@pytest.mark.parametrize(("reason", "why"), [("turn", "routed_away"), ("load", "routed_away"), ("spread", "evicted")])
+def test_whether_the_policy_looks_at_who_holds_what(reason: Reason, why: str) -> None:
+    """What another worker lost would have been cached, had it lost nothing, only if the prompt had gone there."""
+    misses, text = Misses(), b"x" * 4000
+    asked = prepared(asks("Help."))._replace(
+        api=APIS[CHAT], view=View(1, text, 0, None), blocks=block_hashes(text, 1)
+    )
+    found = {}
+    for worker in ("a", "b"):
+        named: dict[str, Any] = {"worker": None, "route": Route(worker, 0, 0, reason, 1), "group": None}
+        sight = misses.at_dispatch(asked, Place(**named))
+        found = misses.finished(sight, asked, Usage(1000, 0), 1, computed=True).uncached
+    assert found == {"page": 1, why: 999}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prefix import realign
-from prefix.recurring import common_prefix, common_suffix, recurring
+from prefix.recurring import WINDOW, common_prefix, common_suffix, recurring
 
 
 def words(size: int, seed: int) -> bytes:
@@ -42,6 +42,13 @@ def test_shuffled_pieces() -> None:
     parts = [words(300, seed) for seed in range(12)]
     a, b = b"".join(parts), b"".join(Random(5).sample(parts, 12))
     assert sum(high - low for low, high in recurring(a, b, common_prefix(a, b))) > 0.9 * len(b)
+
+
+def test_what_stands_once_is_found_once() -> None:
+    """A piece that comes twice where the other text has it once could be shared once."""
+    piece, rest = words(600, 1), words(900, 2)
+    runs = recurring(b"x" + piece + words(300, 3), b"y" + piece + rest + piece, 0)
+    assert 600 <= sum(high - low for low, high in runs) < 600 + 2 * WINDOW
 
 
 def test_new_text_is_given_up() -> None:
