@@ -93,7 +93,8 @@ class DecodeBatch:
         self.context_tokens += self.count * steps
         left, counts = self._left, self._counts
         left[False] -= counts[False] * steps
-        left[True] -= counts[True] * steps
+        if counts[True]:
+            left[True] -= counts[True] * steps
         due = self._due.pop(self._steps, None)
         if due is None:
             return []
@@ -101,7 +102,7 @@ class DecodeBatch:
         # A request that was retracted and came back may have an older entry for the same step.
         due = [request for request in dict.fromkeys(due) if self._due_step.get(request) == self._steps]
         if len(due) > 1:
-            due.sort(key=lambda request: self._joined[request])
+            due.sort(key=self._joined.__getitem__)
         for request in due:
             produced = self.produced(request)
             if produced < request.output_tokens:

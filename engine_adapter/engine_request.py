@@ -4,6 +4,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
+
 from engine_adapter.engine_timing import PROFILES, Timing
 from prefix.radix_node import Node
 
@@ -52,8 +54,7 @@ class EngineConfig:
         return max(0, min(max_output_tokens, room))
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class EngineRequest:
+class EngineRequest(msgspec.Struct, eq=False, kw_only=True):
     """One request: what is asked (set by the caller), then where it stands (set by the engine).
 
     key: pages of the prompt and of the output_tokens that it will produce. max_output_tokens: what the client

@@ -114,11 +114,11 @@ class WorkerLoad:
 
     def candidate(self, ask: Ask) -> Candidate:
         """This worker as the request of `ask` finds it."""
-        index, block_tokens = self.index, ask.block_tokens
+        index, block_tokens, prompt_tokens = self.index, ask.block_tokens, ask.prompt_tokens
         known, computed, pinned = index.match(ask.blocks)
         overlap = int((computed + UNCOMPUTED_CREDIT * (known - computed)) * block_tokens) if known else 0
-        if overlap >= ask.prompt_tokens:
-            overlap = ask.prompt_tokens - 1
+        if overlap >= prompt_tokens:
+            overlap = prompt_tokens - 1
         kv_tokens = ask.kv_tokens + (index.pinned - pinned) * block_tokens + self.in_flight * ask.mean_output
         pending: float = self.pending_tokens
         wait = self.own_wait(ask.now, ask.prefill_rate) if pending else 0.0
@@ -133,7 +133,7 @@ class WorkerLoad:
         return Candidate(
             self.name,
             overlap,
-            ask.prompt_tokens - overlap,
+            prompt_tokens - overlap,
             known,
             pinned,
             pending,
@@ -157,8 +157,8 @@ class WorkerLoad:
     def room_blocks(self, mean_output: float, block_tokens: float) -> int:
         """How many blocks the worker can keep that no request in flight uses."""
         capacity = self.index.capacity * block_tokens if self.kv_capacity is None else self.kv_capacity
-        free = (capacity * self.scale - self.in_flight * mean_output) / block_tokens
-        return max(0, int(free) - self.index.pinned)
+        room = int((capacity * self.scale - self.in_flight * mean_output) / block_tokens) - self.index.pinned
+        return max(0, room)
 
     def trim(self, mean_output: float, block_tokens: float) -> None:
         """Let the index evict what the worker has no room for."""

@@ -126,25 +126,24 @@ class Router:
         names that are not here are passed over.
         """
         ask = self._ask(blocks, prompt_tokens, now, max_output_tokens)
-        loads = self._loads.values()
-        views = [w.candidate(ask) for w in loads if candidates is None or w.name in candidates]
+        everyone = [load.candidate(ask) for load in self._loads.values()]
+        views = everyone if candidates is None else [c for c in everyone if c.worker in candidates]
         if not views:
             raise RoutingError("no worker to choose from")
         number = self._number = self._number + 1
         self._now = now
         means = self._means
-        means.learn_busy(sum([c.pending > 0 for c in views]) / len(views))
+        held, busy, _ = _survey(views)
+        means.learn_busy(busy / len(views))
         request = Request(
             blocks, ask.prompt_tokens, session, number, self._seed, ask.prefill_rate, means.decode_s, means.busy
         )
         chosen = self._cheapest(self._policy.costs(request, views), views)
-        everyone = views if len(views) == len(loads) else [w.candidate(ask) for w in loads]
-        held, fleet = max([c.overlap for c in views]), max([c.overlap for c in everyone])
+        fleet, _, computed = _survey(everyone)
         reason = self._policy.reason or _reason(chosen, held, fleet)
         if len(views) == 1:
             reason = "only_candidate"
         load = self._loads[chosen.worker]
-        computed = max([c.computed_blocks for c in everyone])
         route = Route(chosen.worker, chosen.overlap, fleet, reason, number, chosen.computed_blocks, computed)
         self._flights[number] = Flight(route, load, ask, chosen)
         load.trim(means.output_tokens, self._block_tokens)
@@ -230,6 +229,20 @@ class Router:
         fewest = min([(c.in_flight, c.assigned) for c in tied])
         tied = [c for c in tied if (c.in_flight, c.assigned) == fewest]
         return tied[scramble(self._seed * 0x10001 + self._number) % len(tied)]
+
+
+def _survey(candidates: Sequence[Candidate]) -> tuple[int, int, int]:
+    """The largest overlap, how many have prompts to prefill, and the most blocks that are computed."""
+    overlap = pending = computed = 0
+    for c in candidates:
+        if c.pending > 0:
+            pending += 1
+        if c.known_blocks:
+            if c.overlap > overlap:
+                overlap = c.overlap
+            if c.computed_blocks > computed:
+                computed = c.computed_blocks
+    return overlap, pending, computed
 
 
 def _reason(chosen: Candidate, held: int, fleet: int) -> Reason:

@@ -134,15 +134,15 @@ class WorkerIndex:
 
     def trim(self, room: int) -> None:
         """Evict the least recently used cached blocks until at most `room` are left, or none for exact workers."""
-        if self._stored is None:
+        stored, lru, most_runs = self._stored, self._lru, self.capacity // RUN_WEIGHT or 1
+        if stored is None:
             room = max(0, min(room, self.capacity - self.pinned))
         else:
             room = 0
-            while len(self._stored) > self.capacity // 2:
-                self._stored.popitem()
-        most_runs = max(1, self.capacity // RUN_WEIGHT)
-        while self.cached > room or len(self._lru) > most_runs:
-            run = next(iter(self._lru))
+            while len(stored) > self.capacity // 2:
+                stored.popitem()
+        while self.cached > room or len(lru) > most_runs:
+            run = next(iter(lru))
             excess = self.cached - room
             if 0 < excess < len(run.blocks):
                 del run.blocks[-excess:]

@@ -69,10 +69,10 @@ class ExpectedTtft:
         longest, shared = _longest(candidates)
         costs = []
         for c in candidates:
-            kv, overlap = c.kv_tokens, c.overlap
+            kv, overlap, capacity = c.kv_tokens, c.overlap, c.kv_capacity
             cost = c.wait + price * c.uncached + per_kv * kv
-            if c.kv_capacity is not None and kv > kv_share * c.kv_capacity:
-                cost += rate * request.decode_s * (kv - kv_share * c.kv_capacity) / kv
+            if capacity is not None and kv > kv_share * capacity:
+                cost += rate * request.decode_s * (kv - kv_share * capacity) / kv
             if overlap < longest:
                 missing = longest - overlap
                 private = self.private * (longest - max(overlap, shared))

@@ -103,15 +103,15 @@ class VirtualFleet:
             else:
                 self._followers.setdefault(request.after, []).append(number)
         heapify(self._events)
-        ended = 0
-        while self._events:
-            now, event, whose = heappop(self._events)
+        events, ended, told = self._events, 0, PROGRESS_EVERY
+        while events:
+            now, event, whose = heappop(events)
             if isinstance(whose, int):
                 self._arrive(now, whose)
             elif whose.event == event:
-                before = ended
                 ended += self._tell(now, whose)
-                if ended // PROGRESS_EVERY > before // PROGRESS_EVERY:
+                if ended >= told:
+                    told = ended - ended % PROGRESS_EVERY + PROGRESS_EVERY
                     done(ended)
         done(ended)
         return [self._outcomes[number] for number in range(len(requests))]
@@ -168,7 +168,7 @@ class VirtualFleet:
             output_tokens=asked.output_tokens,
             output_blocks=self._requests[number].out_blocks,
         )
-        for follower in self._followers.pop(number, ()):
+        for follower in self._followers.get(number, ()):
             self._count += 1
             arrival_s = self._requests[follower].arrival_s / self._rate
             heappush(self._events, (max(now, arrival_s), self._count, follower))
