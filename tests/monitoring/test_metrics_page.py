@@ -26,6 +26,7 @@ def _value(metric: Metric) -> Value:
     return Distribution((1,) * (len(metric.buckets) + 1), 1.0) if metric.kind == "histogram" else 1
 
 
+@pytest.mark.slow
 def test_promtool_finds_nothing_wrong(full: Exporters) -> None:
     """Names, types, units and help of every metric are as Prometheus' own linter wants them."""
     page, _ = full.prometheus()
@@ -36,6 +37,7 @@ def test_promtool_finds_nothing_wrong(full: Exporters) -> None:
     assert (process.returncode, said(process)) == (0, "")
 
 
+@pytest.mark.slow
 def test_promtool_would_find_a_bad_name() -> None:
     """The test of the test: a counter without _total is told."""
     process = promtool("check", "metrics", stdin=b"# HELP requests Requests.\n# TYPE requests counter\nrequests 1\n")

@@ -33,6 +33,7 @@ def metrics_read() -> set[str]:
     return {name.removesuffix("_bucket") for name in names} - {"gen_ai_request_model"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
