@@ -15,7 +15,7 @@ from gateway.router import Route
 from gateway.workers import Worker
 from prefix.record import RequestRecord
 from telemetry.knowledge import Explained, Sight
-from telemetry.spans import NOTHING_SAID
+from telemetry.span_facts import NOTHING_SAID
 from telemetry.tracing import NO_TRACE, Trace
 
 Outcome = Literal["ok", "error", "truncated", "client_disconnect", "rejected"]

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from engine_adapter.sse import StreamResult
-from telemetry.spans import NOTHING_SAID, Said
+from telemetry.span_facts import NOTHING_SAID, Said
 
 
 class _Choice(msgspec.Struct, frozen=True):

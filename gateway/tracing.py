@@ -16,9 +16,10 @@ from gateway.misses import Misses
 from gateway.otlp_settings import Otlp
 from prefix.record import RequestRecord
 from telemetry.setup import create_span_queue
+from telemetry.span_facts import Divergence, Finished
 from telemetry.span_queue import SpanQueue
 from telemetry.span_wire import Span
-from telemetry.spans import Divergence, Finished, spans
+from telemetry.spans import spans
 from telemetry.trace_context import RawHeader
 from telemetry.tracing import Attempt, Decision, Trace, Tracer
 

@@ -44,9 +44,9 @@ from telemetry.gauges import WorkerGauges
 from telemetry.otlp import PACKAGES, Target
 from telemetry.points import Distribution, Family, Seen
 from telemetry.senders import make_sender
+from telemetry.span_facts import Finished
 from telemetry.span_queue import SpanQueue
 from telemetry.span_wire import Encoder, Span
-from telemetry.spans import Finished
 
 TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 

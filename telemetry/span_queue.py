@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from telemetry.span_facts import Finished
 from telemetry.span_wire import Encoder, Span, encode
-from telemetry.spans import Finished
 
 _log = logging.getLogger("prefixgate")
 MOST_WAITING: Final = 2048

@@ -7,53 +7,18 @@ nobody reported is left out: unknown is not zero. No text of any prompt. docs/tr
 """
 
 from functools import lru_cache
-from typing import Final, NamedTuple, get_args
+from typing import Final, get_args
 from urllib.parse import urlsplit
 
 from prefix.record import RequestRecord, UncachedReason
 from telemetry.catalog import OPERATIONS
+from telemetry.span_facts import Divergence, Finished
 from telemetry.span_wire import CLIENT, SERVER, Event, Shared, Span, Value
-from telemetry.tracing import Attempt, Trace
+from telemetry.tracing import Attempt
 
-_NOTHING: Final[tuple[str, ...]] = ()
 _KNOWN: Final = 1024
 """Combinations of attributes that come again, of each kind."""
 _UNCACHED: Final = {reason: f"prefixgate.uncached.{reason}" for reason in get_args(UncachedReason)}
-
-
-class Said(NamedTuple):
-    """What an answer says of itself: its id, the model that made it, why it ended, per choice."""
-
-    id: str | None = None
-    model: str | None = None
-    finish_reasons: tuple[str, ...] = _NOTHING
-
-
-NOTHING_SAID: Final = Said()
-
-
-class Divergence(NamedTuple):
-    """Why tokens of a prompt are `divergent`: the kind of cause, where (JSON pointer), how far into the text."""
-
-    cause: str
-    pointer: str
-    offset: int | None
-
-
-class Finished(NamedTuple):
-    """The facts of one sampled request. ended: monotonic seconds, as its attempts' times. scheme, path: of its URL.
-    session: what the client calls its conversation."""
-
-    record: RequestRecord
-    trace: Trace
-    ended: float
-    method: str
-    scheme: str
-    path: str
-    session: str | None
-    max_tokens: int | None
-    cache_write: int | None
-    said: Said
 
 
 def spans(done: Finished, divergence: Divergence | None = None) -> list[Span]:
@@ -202,7 +167,7 @@ def _client(done: Finished, server: Span, number: int, attempt: Attempt, clock: 
     asked = None
     if operation is not None:
         asked = (operation, attempt.kind, record.model, record.stream, done.max_tokens, record.prompt_version)
-    said = done.said[1:] if last and operation is not None else (None, _NOTHING)
+    said = done.said[1:] if last and operation is not None else (None, ())
     return Span(
         name=server.name if operation is None else f"{operation} {record.model}",
         kind=CLIENT,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.said import said_in
-from telemetry.spans import NOTHING_SAID, Said
+from telemetry.span_facts import NOTHING_SAID, Said
 
 OPENAI = {"id": "c1", "model": "m", "choices": [{"finish_reason": "stop", "message": {"content": "x"}}]}
 

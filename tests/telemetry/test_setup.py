@@ -24,7 +24,8 @@ from telemetry.labels import Labels
 from telemetry.otlp import Protocol, find_target
 from telemetry.points import Family, by_label, by_labels
 from telemetry.setup import Exporters, create_exporters, create_span_queue
-from telemetry.spans import NOTHING_SAID, Finished, spans
+from telemetry.span_facts import NOTHING_SAID, Finished
+from telemetry.spans import spans
 from telemetry.tracing import Tracer
 from tests.telemetry.collector import attributes, collecting
 

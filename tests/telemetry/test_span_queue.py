@@ -8,9 +8,10 @@ import pytest
 
 from prefix.record import RequestRecord
 from telemetry import span_queue
+from telemetry.span_facts import NOTHING_SAID, Finished
 from telemetry.span_queue import BATCH, MOST_WAITING, SpanQueue, Undelivered
 from telemetry.span_wire import Encoder
-from telemetry.spans import NOTHING_SAID, Finished, spans
+from telemetry.spans import spans
 from telemetry.tracing import Decision, Tracer
 
 Make = Callable[..., RequestRecord]

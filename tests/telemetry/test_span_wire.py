@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -88,6 +88,7 @@ def read(message: bytes) -> ExportTraceServiceRequest:
     return request
 
 
+@settings(max_examples=40)
 @given(st.lists(SPANS, min_size=1, max_size=3))
 def test_as_the_sdk(spans: list[Span]) -> None:
     """Any spans: what a collector reads is what it would read from the SDK."""

@@ -7,8 +7,9 @@ import msgspec
 import pytest
 
 from prefix.record import RequestRecord
+from telemetry.span_facts import NOTHING_SAID, Divergence, Finished, Said
 from telemetry.span_wire import CLIENT, SERVER, Span
-from telemetry.spans import NOTHING_SAID, Divergence, Finished, Said, spans
+from telemetry.spans import spans
 from telemetry.tracing import Decision, Trace, Tracer
 
 Make = Callable[..., RequestRecord]
