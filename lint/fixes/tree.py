@@ -74,8 +74,9 @@ class Tree:
         self._at: dict[tuple[int, int], list[ast.expr]] = defaultdict(list)  # by row and byte
         self.nodes: list[ast.AST] = [self.root]
         for parent in self.nodes:
-            for child in _children(parent):
-                self.nodes.append(child)
+            children = _children(parent)
+            self.nodes += children
+            for child in children:
                 self._parents[child] = parent
                 if isinstance(child, ast.expr):
                     self._at[child.lineno, child.col_offset].append(child)
@@ -130,12 +131,15 @@ class Tree:
 
 def _children(node: ast.AST) -> list[Any]:
     """As ast.iter_child_nodes, but for operators and contexts, which are the same objects in all of a module."""
+    fields = NODE_FIELDS[type(node)]
+    if not fields:
+        return []
     found: list[Any] = []
-    for name in NODE_FIELDS[type(node)]:
+    for name in fields:
         value = getattr(node, name)
         if type(value) is list:
             found += value
-        else:
+        elif value is not None:
             found.append(value)
     return [child for child in found if type(child) not in _NO_NODES]
 

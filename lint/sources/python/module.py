@@ -132,9 +132,7 @@ class Module:
         bodies = {n: "\n".join(lines[_first(node) - 1 : node.end_lineno]) for n, node in self.functions.items()}
         named = re.compile(rf"\b(?:{'|'.join(map(re.escape, self.changing))})\b") if self.changing else None
         own = {
-            name
-            for name, called in self.calls.items()
-            if called & origins or (named and named.search(bodies[name]))
+            name for name, called in self.calls.items() if called & origins or (named and named.search(bodies[name]))
         }
         owners = {name.rpartition(".")[0] for name in own if name.endswith(".__init__")}
         own |= {name for name in self.calls if name.rpartition(".")[0] in owners}
