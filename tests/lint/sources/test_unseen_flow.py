@@ -204,3 +204,15 @@ def test_another_try() -> None:
         f"def ask(client, messages, at):\n    messages[at]['content'] = messages[at]['content'][:80]\n    {call}\n"
     )
     assert "edited" in dict(flows(plain))
+
+
+def test_what_a_message_says_once() -> None:
+    """A clock in a message of a conversation was read when the message was written; in system text it is read anew."""
+    head = "from elsewhere import Message, Role\n"
+    for role, severity in (("ASSISTANT", "info"), ("SYSTEM", "error")):
+        spoken = f"ChatMessage(role=Role.{role}, content=f'At {{time.time()}}. ' + RULES)"
+        code = (
+            f"import time\nfrom llama_index.core.llms import ChatMessage\n{head}RULES = {RULES!r}\n"
+            f"def ask(llm, q):\n    return llm.chat([{spoken}, ChatMessage(role=Role.USER, content=q)])\n"
+        )
+        assert severities("app.py", code) == [("PC101", severity)]
