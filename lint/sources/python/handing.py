@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 
 from lint.sources.python import formats, sites
@@ -17,11 +18,18 @@ _FILLS = frozenset("partial format format_messages aformat_messages format_promp
 def message(call: Call, role: str) -> Value:
     """A message that a class of a framework makes; "" is a role that an argument says."""
     content = call.named.get("content", call.positional[-1] if call.positional else EMPTY)
-    spoken = literal(role) if role else call.named.get("role", EMPTY)
+    spoken = literal(role or _member(call)) if role or _member(call) else call.named.get("role", EMPTY)
     made = Map((("role", spoken), ("content", content)))
-    if role == "system":
+    if formats.known(spoken) == "system":
         _hit(call, {"system": content})
     return made
+
+
+def _member(call: Call) -> str:
+    """The role that a member of an enumeration names: `role=MessageRole.SYSTEM`."""
+    node = next((keyword.value for keyword in call.node.keywords if keyword.arg == "role"), None)
+    name = node.attr if isinstance(node, ast.Attribute) and node.attr.isupper() else ""
+    return name.lower()
 
 
 def _hit(call: Call, arguments: dict[str, Value]) -> None:

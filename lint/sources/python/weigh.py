@@ -18,6 +18,8 @@ from lint.sources.python.scope import Hit
 from lint.sources.python.values import DYNAMIC, NEUTRAL, PARAM, STATIC, Map, Part, Seq, Spread, Text, Value, parts_of
 
 _ORDERED: Final = frozenset({"unordered", "shuffled", "sampled", "json_order", "json_format", "address"})
+_WRITTEN: Final = frozenset("clock id random state counter replica".split())
+"""What a message of a conversation says once and for all when it is written."""
 _DRAWN: Final = frozenset({"random", "sampled", "shuffled"})
 _LISTS: Final = frozenset({"window", "edited", "moving"})
 _CERTAIN: Final = frozenset(
@@ -75,6 +77,8 @@ def _is_loose(part: Part, hit: Hit, stand: _Stand) -> bool:
     of its caller's, what is drawn for a prompt of its own, a conversation that is only returned, a turn of one."""
     if part.kind == PARAM:
         return stand.where == "turn" or stand.tokens < TEXT_TOKENS
+    if part.kind in _WRITTEN and stand.where in ("turn", "history"):
+        return True
     return part.loose or (hit.guessed and part.kind in _DRAWN) or (hit.kept and part.kind in _LISTS)
 
 

@@ -204,3 +204,15 @@ def test_another_try() -> None:
         f"def ask(client, messages, at):\n    messages[at]['content'] = messages[at]['content'][:80]\n    {call}\n"
     )
     assert "edited" in dict(flows(plain))
+
+
+def test_what_a_message_says_once() -> None:
+    """A clock in a message of a conversation is read when that is written, in system text each time."""
+    head = "from elsewhere import Role\n"
+    for role, found in (("ASSISTANT", False), ("SYSTEM", True)):
+        spoken = f"ChatMessage(role=Role.{role}, content=f'At {{time.time()}}. ' + RULES)"
+        code = (
+            f"import time\nfrom llama_index.core.llms import ChatMessage\n{head}RULES = {RULES!r}\n"
+            f"def ask(llm, q):\n    return llm.chat([{spoken}, ChatMessage(role=Role.USER, content=q)])\n"
+        )
+        assert (("PC101", "error") in severities("app.py", code)) == found
