@@ -20,6 +20,7 @@ from engine_adapter.engine import State
 from gateway.config import check_engine_url
 from gateway.errors import Refusal
 from gateway.health import Health
+from gateway.ranks import rank_names
 from gateway.workers import Worker, Workers
 from prefix.errors import ConfigError
 from telemetry.setup import Exporters
@@ -139,6 +140,7 @@ def describe(worker: Worker, workers: Workers) -> dict[str, Any]:
         "version": info.version if info else None,
         "page_size": info.page_size if info else None,
         "kv_capacity_tokens": info.kv_capacity_tokens if info else None,
+        "ranks": [_describe_rank(name, worker, nth) for nth, name in enumerate(rank_names(worker.id, worker.ranks))],
         "cache_report": worker.cache_report,
         "in_flight": worker.in_flight,
         "running": load.running if load else None,
@@ -146,6 +148,18 @@ def describe(worker: Worker, workers: Workers) -> dict[str, Any]:
         "kv_used_tokens": load.kv_used_tokens if load else None,
         "warning": worker.warning,
         "last_error": None if worker.state is State.UP else worker.last_error,
+    }
+
+
+def _describe_rank(name: str, worker: Worker, rank: int) -> dict[str, Any]:
+    """One DP rank, a worker of its own to the router."""
+    ranks = (worker.load.ranks or (worker.load,)) if worker.load is not None else ()
+    load = ranks[rank] if rank < len(ranks) else None
+    return {
+        "id": name,
+        "running": load.running if load else None,
+        "waiting": load.waiting if load else None,
+        "kv_used_tokens": load.kv_used_tokens if load else None,
     }
 
 

@@ -187,7 +187,7 @@ class RadixCache:
         return leaf
 
     def _offer(self, leaf: Node) -> None:
-        """Queue a leaf for eviction. Its stamp may age in the heap, or it may be locked: `_evict_next` looks again."""
+        """Queue a leaf for eviction. Its stamp may age in the heap, or it gets locked: `_evict_next` looks again."""
         leaf.queued = True
         heappush(self._leaves, (leaf.touched, id(leaf), leaf))
 
