@@ -82,7 +82,8 @@ class EngineLoad:
 
     running, waiting: requests. waiting_uncached_tokens: prompt tokens of waiting requests that must be computed.
     kv_used_tokens: KV held by running requests; cached and evictable KV is not in it. prefilled_tokens: prompt
-    tokens computed since the process started, so a smaller number proves a restart.
+    tokens computed since the process started, so a smaller number proves a restart. ranks: each DP rank's own, by
+    its number, where there are several.
     """
 
     running: int
@@ -90,6 +91,7 @@ class EngineLoad:
     waiting_uncached_tokens: int | None
     kv_used_tokens: int | None
     prefilled_tokens: int | None
+    ranks: tuple["EngineLoad", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +181,17 @@ class Engine(Protocol):
         """How often the cache was emptied on request, out of the metrics page; None when it does not say."""
 
     def additions(
-        self, path: str, *, stream: bytes | None, stream_options: bytes | None, salt: str | list[str] | None = None
+        self,
+        path: str,
+        *,
+        stream: bytes | None,
+        stream_options: bytes | None,
+        salt: str | list[str] | None = None,
+        rank: int | None = None,
     ) -> Additions:
         """What to put into a request to `path`, from the raw values of its `stream` and `stream_options`.
 
         salt: the cache namespace the gateway assigns (of a batch: or one for each prompt); it takes the place of
-        any salt of the client's. Only for a path of `salted_paths`.
+        any salt of the client's. Only for a path of `salted_paths`. rank: the DP rank that must have the request,
+        None: any; left out where the kind cannot be told.
         """

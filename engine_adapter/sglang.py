@@ -17,6 +17,8 @@
 - Any model name is answered, with status 200: the gateway has to refuse unknown ones.
 - It speaks Anthropic's messages (without a salt: the body has no field for one) and OpenAI's Responses; the latter
   only where openai-harmony is installed (500 otherwise), and what it stores only with --enable-response-store.
+- `routed_dp_rank` in the body of chat, completions, responses and /generate chooses the DP rank, each of which has
+  its own cache and queue; without it they take turns. /v1/messages and /v1/embeddings do not read it.
 - /v1/responses and /generate always tell the cached count; /v1/messages leaves it out when it is 0.
 - An empty prompt kills the CPU engine where SGLang does not refuse it: `text` "" at /generate, and one "" or [] in a
   batch, also of /v1/completions. Refuse those before they are sent, and before a retry kills the next engine.
@@ -40,7 +42,7 @@ API_PATHS = frozenset(
 )
 NO_SUCH_PATH = b'{"detail":"Not Found"}'
 USAGE_PATHS = frozenset({"/v1/chat/completions", "/v1/completions"})
-SALTED_PATHS = USAGE_PATHS | {"/v1/responses", "/generate"}
+SALTED_PATHS = RANKED_PATHS = USAGE_PATHS | {"/v1/responses", "/generate"}
 CLEARING_PATHS = (
     "/flush_cache|/update_weights_from_(?:disk|distributed|tensor|ipc)|/end_weight_update"
     "|/release_memory_occupation|/pd_role_switch"
@@ -85,6 +87,7 @@ class _Info(msgspec.Struct):
 
 
 class _RankLoad(msgspec.Struct):
+    dp_rank: int = 0
     num_running_reqs: int | None = None
     num_reqs: int | None = None
     num_waiting_reqs: int = 0
@@ -158,12 +161,16 @@ class SGLang:
         ranks = parsed.loads if isinstance(parsed, _Loads) else parsed
         if not ranks:
             raise EngineError("sglang /v1/loads: no rank reported a load")
+        if len(ranks) == 1:
+            return _load(ranks[0])
+        loads = tuple(_load(rank) for rank in sorted(ranks, key=lambda rank: rank.dp_rank))
         return EngineLoad(
-            running=sum(_running(rank) for rank in ranks),
-            waiting=sum(rank.num_waiting_reqs for rank in ranks),
-            waiting_uncached_tokens=_total([rank.num_waiting_uncached_tokens for rank in ranks]),
-            kv_used_tokens=_total([_used(rank) for rank in ranks]),
-            prefilled_tokens=_total([rank.total_prefill_uncached_tokens for rank in ranks]),
+            running=sum(load.running for load in loads),
+            waiting=sum(load.waiting for load in loads),
+            waiting_uncached_tokens=_total([load.waiting_uncached_tokens for load in loads]),
+            kv_used_tokens=_total([load.kv_used_tokens for load in loads]),
+            prefilled_tokens=_total([load.prefilled_tokens for load in loads]),
+            ranks=loads,
         )
 
     def parse_clearings(self, metrics: bytes) -> int | None:
@@ -172,16 +179,26 @@ class SGLang:
         return int(sum(float(value) for value in _CLEARED.findall(metrics)))
 
     def additions(
-        self, path: str, *, stream: bytes | None, stream_options: bytes | None, salt: str | list[str] | None = None
+        self,
+        path: str,
+        *,
+        stream: bytes | None,
+        stream_options: bytes | None,
+        salt: str | list[str] | None = None,
+        rank: int | None = None,
     ) -> Additions:
-        if path not in USAGE_PATHS:
-            return Additions(self._salted({}, salt), hide_usage=False)
-        option = usage_option(stream, stream_options)
-        members = {} if option.replacement is None else {"stream_options": option.replacement}
-        return Additions(self._salted(members, salt), hide_usage=option.hide)
-
-    def _salted(self, members: dict[str, bytes], salt: str | list[str] | None) -> dict[str, bytes]:
-        return members if salt is None else {**members, self.salt_member: msgspec.json.encode(salt)}
+        members: dict[str, bytes] = {}
+        hide = False
+        if path in USAGE_PATHS:
+            option = usage_option(stream, stream_options)
+            hide = option.hide
+            if option.replacement is not None:
+                members["stream_options"] = option.replacement
+        if salt is not None:
+            members[self.salt_member] = msgspec.json.encode(salt)
+        if rank is not None and path in RANKED_PATHS:
+            members["routed_dp_rank"] = b"%d" % rank
+        return Additions(members, hide_usage=hide)
 
 
 _INFO: msgspec.json.Decoder[_Info] = msgspec.json.Decoder(_Info)
@@ -211,6 +228,16 @@ def _kv_events(events: _KvEvents | None) -> KvEvents | None:
     host = None if events.endpoint_host in ("*", "0.0.0.0", "::", "[::]") else events.endpoint_host  # noqa: S104
     return KvEvents(
         host, events.endpoint_port_base, events.replay_endpoint_port_base, events.topic, events.block_size
+    )
+
+
+def _load(rank: _RankLoad) -> EngineLoad:
+    return EngineLoad(
+        running=_running(rank),
+        waiting=rank.num_waiting_reqs,
+        waiting_uncached_tokens=rank.num_waiting_uncached_tokens,
+        kv_used_tokens=_used(rank),
+        prefilled_tokens=rank.total_prefill_uncached_tokens,
     )
 
 

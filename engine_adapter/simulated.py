@@ -27,9 +27,9 @@ from engine_adapter import simulated_status as status
 from engine_adapter.engine_model import EngineModel
 from engine_adapter.simulated_apis import ResponseStore, count_tokens, embeddings
 from engine_adapter.simulated_asks import Api, Refusal
-from engine_adapter.simulated_driver import EngineDriver
 from engine_adapter.simulated_generation import Faults, Generation, json_response
 from engine_adapter.simulated_options import EngineOptions, read_options
+from engine_adapter.simulated_ranks import Ranks
 from engine_adapter.simulated_text import encode, token_ids
 
 GENERATING: dict[str, Api] = {
@@ -67,11 +67,10 @@ class SimulatedEngine:
 
     def _renew(self) -> None:
         options = self.options
-        self.scheduler = EngineModel(options.config)
+        self.ranks = Ranks(options.config, options.dp, options.speed)
         self.totals = status.Totals()
-        self._driver = EngineDriver(self.scheduler, options.speed)
         self._generation = Generation(
-            driver=self._driver,
+            ranks=self.ranks,
             config=options.config,
             totals=self.totals,
             faults=self.faults,
@@ -79,6 +78,11 @@ class SimulatedEngine:
             stream_interval=options.stream_interval,
             store=ResponseStore(options.response_store),
         )
+
+    @property
+    def scheduler(self) -> EngineModel:
+        """Of the first rank."""
+        return self.ranks.models[0]
 
     @property
     def url(self) -> str:
@@ -98,7 +102,7 @@ class SimulatedEngine:
             await self._runner.cleanup()
             raise
         self.port = self._runner.addresses[0][1]
-        self._task = asyncio.get_running_loop().create_task(self._driver.run())
+        self._task = asyncio.get_running_loop().create_task(self.ranks.run())
 
     async def stop(self) -> None:
         """Stop at once: running answers are cut off."""
@@ -158,7 +162,7 @@ class SimulatedEngine:
         return await self._generation.respond(http, api, body)
 
     async def _flush(self, _: web.Request) -> web.Response:
-        done = self.scheduler.flush()
+        done = self.ranks.flush()
         return web.Response(text=FLUSHED, status=200 if done else 400)
 
     async def _tokenize(self, http: web.Request) -> web.Response:
@@ -185,17 +189,18 @@ class SimulatedEngine:
         return json_response({"error": {**error, "param": "model", "code": "model_not_found"}}, status=404)
 
     async def _server_info(self, _: web.Request) -> web.Response:
-        info = status.server_info(self.options.model, self.scheduler, cache_report=self.options.cache_report)
+        options = self.options
+        info = status.server_info(options.model, self.scheduler, options.dp, cache_report=options.cache_report)
         return json_response(info)
 
     async def _model_info(self, _: web.Request) -> web.Response:
         return json_response(status.model_info(self.options.model))
 
     async def _loads(self, _: web.Request) -> web.Response:
-        return json_response(status.loads(self.scheduler))
+        return json_response(status.loads(self.ranks.models))
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        text = status.metrics(self.options.model, self.scheduler, self.totals)
+        text = status.metrics(self.options.model, self.ranks.models, self.totals)
         return web.Response(text=text, content_type="text/plain", charset="utf-8")
 
 

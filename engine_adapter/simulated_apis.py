@@ -108,6 +108,7 @@ def read_messages(raw: bytes) -> Ask:
     body = decode("messages", raw, _Messages)
     if body.max_tokens <= 0:
         raise Refusal("messages", "max_tokens: Value error, max_tokens must be positive")
+    body.routed_dp_rank = None  # no field of this API
     return make_ask("messages", body, [_messages_key(body)], [body.max_tokens])
 
 

@@ -59,7 +59,8 @@ class Prompt:
 class Ask:
     """One HTTP request, read: n answers to each prompt. batch: /generate answers with a list.
 
-    request, history: of /v1/responses the body, which the answer repeats, and all items that led to it.
+    request, history: of /v1/responses the body, which the answer repeats, and all items that led to it. dp_rank: the
+    one that must answer it, None: any.
     """
 
     api: Api
@@ -72,6 +73,7 @@ class Ask:
     continuous_usage: bool
     request: Mapping[str, Any] = field(default_factory=dict)
     history: Sequence[Any] = ()
+    dp_rank: int | None = None
 
 
 def check_lengths(ask: Ask, context_tokens: int) -> None:

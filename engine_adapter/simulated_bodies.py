@@ -44,6 +44,7 @@ class Common(msgspec.Struct, kw_only=True):
     extra_key: str | list[str | None] | None = None
     cache_salt: str | list[str | None] | None = None
     lora_path: str | list[str | None] | None = None
+    routed_dp_rank: int | None = None
     simulated_output_ids: list[Any] | None = None
 
 
@@ -186,6 +187,7 @@ def make_ask(
         continuous_usage=bool(options.continuous_usage_stats),
         request=request,
         history=history,
+        dp_rank=body.routed_dp_rank,
     )
 
 

@@ -25,6 +25,7 @@ from engine_adapter.simulated_events import (
     messages_answer,
     response_answer,
 )
+from engine_adapter.simulated_ranks import Ranks
 from engine_adapter.simulated_status import Totals
 from engine_adapter.simulated_text import invent_output, natural_length
 from prefix.errors import EngineError
@@ -105,7 +106,7 @@ class Flight:
 class Generation:
     """Answers generation requests on one engine."""
 
-    driver: EngineDriver
+    ranks: Ranks
     config: EngineConfig
     totals: Totals
     faults: Faults
@@ -138,12 +139,15 @@ class Generation:
 
     async def _answer(self, http: web.Request, ask: Ask) -> web.StreamResponse:
         try:
+            driver = self.ranks.pick(ask.dp_rank)
             if ask.n > 1:  # as SGLang does it: the shared prompt first, so that no choice computes it
-                with self._flight([self._choice(ask, prompt, 0, limit=0) for prompt in ask.prompts]) as flight:
+                with self._flight(
+                    driver, [self._choice(ask, prompt, 0, limit=0) for prompt in ask.prompts]
+                ) as flight:
                     await flight.land()
             asked = [(prompt, prompt.max_tokens) for prompt in ask.prompts for _ in range(ask.n)]
             choices = [self._choice(ask, prompt, index, limit=limit) for index, (prompt, limit) in enumerate(asked)]
-            with self._flight(choices) as flight:
+            with self._flight(driver, choices) as flight:
                 if ask.stream:
                     return await self._stream(http, ask, choices, flight)
                 await flight.land()
@@ -167,8 +171,8 @@ class Generation:
             return MessagesWriter(ask, cache_report=self.cache_report)
         return ResponsesWriter(ask) if ask.api == "responses" else StreamWriter(ask, cache_report=self.cache_report)
 
-    def _flight(self, choices: Sequence[Choice]) -> Flight:
-        return Flight(self.driver, self.totals, choices)
+    def _flight(self, driver: EngineDriver, choices: Sequence[Choice]) -> Flight:
+        return Flight(driver, self.totals, choices)
 
     def _choice(self, ask: Ask, prompt: Prompt, index: int, *, limit: int | None) -> Choice:
         wanted = len(prompt.forced) if prompt.forced is not None else limit

@@ -14,6 +14,7 @@ class EngineOptions:
 
     response_store: keep responses, as by --enable-response-store. embedding: answer embeddings too, as by
     --is-embedding (which SGLang does instead of generating).
+    dp: DP ranks, each with all of `config`.
     remember: of how many of the last generation requests `received` keeps path, headers and body.
     """
 
@@ -27,6 +28,7 @@ class EngineOptions:
     response_store: bool = False
     embedding: bool = False
     remember: int = 16
+    dp: int = 1
 
 
 def _count(text: str) -> int:
@@ -63,6 +65,9 @@ def read_options(arguments: Sequence[str] | None) -> EngineOptions:
     parser.add_argument("--decode-step-ms", type=_rate, help="instead of the profile's")
     parser.add_argument("--speed", type=_rate, default=defaults.speed, help="engine seconds per second")
     parser.add_argument("--stream-interval", type=_count, default=defaults.stream_interval, help="tokens per chunk")
+    parser.add_argument(
+        "--dp", type=_count, default=defaults.dp, metavar="RANKS", help="caches and queues of its own"
+    )
     parser.add_argument("--no-cache-report", action="store_true", help="never say how many tokens were cached")
     parser.add_argument("--enable-response-store", action="store_true", help="keep responses for later requests")
     parser.add_argument("--is-embedding", action="store_true", help="answer embeddings too")
@@ -90,4 +95,5 @@ def read_options(arguments: Sequence[str] | None) -> EngineOptions:
         response_store=given.enable_response_store,
         embedding=given.is_embedding,
         remember=0,
+        dp=given.dp,
     )

@@ -4,6 +4,7 @@ Only fields that have a meaning here, under SGLang 0.5.23's names.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -39,7 +40,7 @@ def model_card(model: str, engine: EngineModel) -> dict[str, Any]:
     return {**ids, "max_model_len": engine.config.context_tokens}
 
 
-def server_info(model: str, engine: EngineModel, *, cache_report: bool) -> dict[str, Any]:
+def server_info(model: str, engine: EngineModel, ranks: int, *, cache_report: bool) -> dict[str, Any]:
     """/server_info, without the flags that mean nothing here. `simulated` is ours."""
     config = engine.config
     flags = {
@@ -56,7 +57,7 @@ def server_info(model: str, engine: EngineModel, *, cache_report: bool) -> dict[
         "enable_cache_report": cache_report,
         "enable_metrics": True,
         "tp_size": 1,
-        "dp_size": 1,
+        "dp_size": ranks,
     }
     return {
         **flags,
@@ -66,7 +67,7 @@ def server_info(model: str, engine: EngineModel, *, cache_report: bool) -> dict[
         "max_total_num_tokens": engine.cache.capacity_tokens,
         "max_req_input_len": config.input_limit,
         "kv_events": None,
-        "internal_states": [flags],
+        "internal_states": [flags] * ranks,
     }
 
 
@@ -82,12 +83,22 @@ def model_info(model: str) -> dict[str, Any]:
     }
 
 
-def loads(engine: EngineModel) -> dict[str, Any]:
-    """/v1/loads with its one rank."""
+def loads(ranks: Sequence[EngineModel]) -> dict[str, Any]:
+    """/v1/loads: each rank's."""
+    return {
+        "timestamp": datetime.now(UTC).isoformat(),
+        "version": VERSION,
+        "accelerator": None,
+        "num_accelerators": len(ranks),
+        "loads": [_rank_load(number, engine) for number, engine in enumerate(ranks)],
+    }
+
+
+def _rank_load(number: int, engine: EngineModel) -> dict[str, Any]:
     load, capacity = engine.load(), engine.cache.capacity_tokens
-    rank = {
+    return {
         "timestamp": time.time(),
-        "dp_rank": 0,
+        "dp_rank": number,
         "num_running_reqs": load.running,
         "num_waiting_reqs": load.waiting,
         "num_waiting_uncached_tokens": load.waiting_uncached_tokens,
@@ -100,36 +111,43 @@ def loads(engine: EngineModel) -> dict[str, Any]:
         "cache_hit_rate": 0.0,
         "utilization": 0.0,
     }
-    return {
-        "timestamp": datetime.now(UTC).isoformat(),
-        "version": VERSION,
-        "accelerator": None,
-        "num_accelerators": 1,
-        "loads": [rank],
-    }
 
 
-def metrics(model: str, engine: EngineModel, totals: Totals) -> str:
-    """/metrics in the Prometheus text format."""
-    load, cache = engine.load(), engine.cache
+def metrics(model: str, ranks: Sequence[EngineModel], totals: Totals) -> str:
+    """/metrics in the Prometheus text format. What a rank says has its number, where there are several."""
     rows: list[tuple[str, str, float, str]] = [
         ("prompt_tokens_total", "counter", totals.prompt_tokens, ""),
         ("cached_tokens_total", "counter", totals.cached_tokens, ',cache_source="device"'),
         ("generation_tokens_total", "counter", totals.generation_tokens, ""),
         ("num_requests_total", "counter", totals.requests, ""),
         ("num_aborted_requests_total", "counter", totals.aborted, ""),
-        ("evicted_tokens_total", "counter", cache.evicted_tokens, ""),
-        ("num_running_reqs", "gauge", load.running, ""),
-        ("num_queue_reqs", "gauge", load.waiting, ""),
-        ("num_used_tokens", "gauge", load.used_tokens, ""),
-        ("token_usage", "gauge", load.used_tokens / cache.capacity_tokens, ""),
-        ("max_total_num_tokens", "gauge", cache.capacity_tokens, ""),
-        ("page_size", "gauge", cache.page_tokens, ""),
-        ("kv_available_tokens", "gauge", cache.free_tokens, ""),
-        ("kv_evictable_tokens", "gauge", cache.evictable_tokens, ""),
     ]
+    told = [_rank_metrics(engine) for engine in ranks]
+    for same in zip(*told, strict=True):
+        for number, (name, kind, value) in enumerate(same):
+            rows.append((name, kind, value, f',dp_rank="{number}"' if len(ranks) > 1 else ""))
     quoted = model.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     labels = f'engine_type="unified",model_name="{quoted}"'
-    return "".join(
-        f"# TYPE sglang:{name} {kind}\nsglang:{name}{{{labels}{more}}} {value}\n" for name, kind, value, more in rows
-    )
+    typed: set[str] = set()
+    page = []
+    for name, kind, value, more in rows:
+        if name not in typed:
+            page.append(f"# TYPE sglang:{name} {kind}\n")
+            typed.add(name)
+        page.append(f"sglang:{name}{{{labels}{more}}} {value}\n")
+    return "".join(page)
+
+
+def _rank_metrics(engine: EngineModel) -> list[tuple[str, str, float]]:
+    load, cache = engine.load(), engine.cache
+    return [
+        ("evicted_tokens_total", "counter", cache.evicted_tokens),
+        ("num_running_reqs", "gauge", load.running),
+        ("num_queue_reqs", "gauge", load.waiting),
+        ("num_used_tokens", "gauge", load.used_tokens),
+        ("token_usage", "gauge", load.used_tokens / cache.capacity_tokens),
+        ("max_total_num_tokens", "gauge", cache.capacity_tokens),
+        ("page_size", "gauge", cache.page_tokens),
+        ("kv_available_tokens", "gauge", cache.free_tokens),
+        ("kv_evictable_tokens", "gauge", cache.evictable_tokens),
+    ]

@@ -20,6 +20,7 @@ from engine_adapter.engine import State
 from gateway.config import check_engine_url
 from gateway.errors import Refusal
 from gateway.health import Health
+from gateway.ranks import rank_names
 from gateway.workers import Worker, Workers
 from prefix.errors import ConfigError
 from telemetry.aggregate import Aggregate
@@ -146,6 +147,7 @@ def describe(worker: Worker, workers: Workers) -> dict[str, Any]:
         "version": info.version if info else None,
         "page_size": info.page_size if info else None,
         "kv_capacity_tokens": info.kv_capacity_tokens if info else None,
+        "ranks": [_describe_rank(name, worker, nth) for nth, name in enumerate(rank_names(worker.id, worker.ranks))],
         "cache_report": worker.cache_report,
         "in_flight": worker.in_flight,
         "running": load.running if load else None,
@@ -165,6 +167,18 @@ def delivered(sums: TokenSums | None) -> dict[str, Any]:
         "expected_cached_tokens": known and known.expected_cached_tokens,
         "cached_tokens": known and known.cached_tokens,
         "uncached_by_reason": known and dict(known.uncached),
+    }
+
+
+def _describe_rank(name: str, worker: Worker, rank: int) -> dict[str, Any]:
+    """One DP rank, a worker of its own to the router."""
+    ranks = (worker.load.ranks or (worker.load,)) if worker.load is not None else ()
+    load = ranks[rank] if rank < len(ranks) else None
+    return {
+        "id": name,
+        "running": load.running if load else None,
+        "waiting": load.waiting if load else None,
+        "kv_used_tokens": load.kv_used_tokens if load else None,
     }
 
 

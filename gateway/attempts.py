@@ -88,7 +88,7 @@ class Attempts:
             verdict: Verdict = "neither"
             noted = note_attempt(exchange, place, self._now())
             try:
-                body, hide = prepared.for_engine(place.worker.engine)
+                body, hide = prepared.for_engine(place.worker.engine, place.rank)
                 exchange.dispatched = exchange.dispatched or self._now()
                 response, first = await self._ask(exchange, place.worker, incoming, prepared, body, tries, comments)
                 verdict = judge(response.status)

@@ -20,6 +20,7 @@ from gateway.errors import Refusal
 from gateway.models import ModelGroup
 from gateway.prepared import Prepared
 from gateway.queue import FairQueue
+from gateway.ranks import split_rank
 from gateway.router import Route
 from gateway.workers import Worker, Workers
 
@@ -46,13 +47,14 @@ class _Waiting:
 
 class Place(msgspec.Struct, frozen=True):
     """A slot at a worker, taken until `Dispatch.release`. waited_s: seconds in the queue. candidates: workers that
-    could have had the request."""
+    could have had the request, each DP rank one. rank: the DP rank to tell the engine, None: nothing to tell."""
 
     worker: Worker
     route: Route
     group: ModelGroup
     waited_s: float = 0.0
     candidates: int = 1
+    rank: int | None = None
 
 
 class Dispatch:
@@ -138,23 +140,28 @@ class Dispatch:
                 entry.refuse(Refusal("shutting_down"))
 
     def _has_room(self, name: str) -> bool:
-        return self._limit is None or self._workers.get(name).in_flight < self._limit
+        if self._limit is None:
+            return True
+        worker = self._workers.get(name)
+        return worker.in_flight < self._limit * worker.ranks
 
     def _take(self, prepared: Prepared, candidates: AbstractSet[str], since: float | None = None) -> Place:
         group, now = prepared.group, self._now()
+        names = group.names(candidates, prepared.dp_rank)
         route = group.router.route(
             prepared.blocks,
             prepared.prompt_tokens,
             now,
             max_output_tokens=prepared.max_output_tokens,
-            candidates=candidates,
+            candidates=names,
             session=prepared.identity.session,
         )
-        worker = self._workers.get(route.worker)
+        name, rank = split_rank(route.worker)
+        worker = self._workers.get(name)
         worker.in_flight += 1
         self.in_flight += 1
         self._workers.breakers.began(worker.id)
-        return Place(worker, route, group, 0.0 if since is None else now - since, len(candidates))
+        return Place(worker, route, group, 0.0 if since is None else now - since, len(names), rank)
 
     async def _wait(self, prepared: Prepared) -> Place:
         entry = _Waiting(prepared, self._now(), asyncio.get_running_loop().create_future())

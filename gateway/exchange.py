@@ -123,7 +123,7 @@ class Exchange:
             prompt_version=prepared.prompt_version if prepared else None,
             prompt_version_declared=identity is not None and identity.prompt_version is not None,
             model=prepared.model if prepared else "",
-            worker=self.worker.id if self.worker else None,
+            worker=self.route.worker if self.route else None,
             policy=prepared.group.policy if prepared else "",
             reason=route.reason if route else None,
             stream=self.streamed,

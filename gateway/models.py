@@ -5,9 +5,11 @@ base model, an adapter, or `base:adapter`.
 """
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 
 from engine_adapter.engine import EngineLoad
 from gateway.errors import Refusal
+from gateway.ranks import rank_names, split_rank
 from gateway.router import Router
 from prefix.blocks import BLOCK_BYTES
 
@@ -18,17 +20,51 @@ _SANE = (1.0, 16.0)
 
 class ModelGroup:
     """One base model: its router (of this policy), its workers and which of them may get requests now, and the
-    bytes of view a token has."""
+    bytes of view a token has.
 
-    __slots__ = ("bytes_per_token", "name", "policy", "ready", "router", "workers")
+    ranks: each worker's names in the router (gateway.ranks). several: whether a worker has more than one.
+    """
+
+    __slots__ = ("bytes_per_token", "name", "policy", "ranks", "ready", "router", "several")
 
     def __init__(self, name: str, policy: str) -> None:
         self.name = name
         self.policy = policy
         self.bytes_per_token = INITIAL_BYTES_PER_TOKEN
         self.router = Router(policy, block_tokens=BLOCK_BYTES / INITIAL_BYTES_PER_TOKEN)
-        self.workers: set[str] = set()
+        self.ranks: dict[str, tuple[str, ...]] = {}
+        self.several = False
         self.ready: frozenset[str] = frozenset()
+
+    @property
+    def workers(self) -> AbstractSet[str]:
+        """Ids of its workers."""
+        return self.ranks.keys()
+
+    def enter(self, worker: str, ranks: int, kv_capacity_tokens: int | None, now: float) -> None:
+        """A worker with so many DP ranks serves this model; one that is here may have another number of them now."""
+        names = rank_names(worker, ranks)
+        for name in self.ranks.get(worker, ()):
+            if name not in names:
+                self.router.remove_worker(name)
+        for name in names:
+            self.router.add_worker(name, kv_capacity_tokens=kv_capacity_tokens, now=now)
+        self.ranks[worker] = names
+        self.several = any(len(each) > 1 for each in self.ranks.values())
+
+    def quit(self, worker: str) -> None:
+        """A worker does not serve it any more."""
+        for name in self.ranks.pop(worker):
+            self.router.remove_worker(name)
+        self.ready = self.ready - {worker}
+        self.several = any(len(each) > 1 for each in self.ranks.values())
+
+    def names(self, workers: AbstractSet[str], rank: int | None) -> AbstractSet[str]:
+        """What the router calls these workers: every rank of them, or this one only where a worker has it."""
+        if not self.several:
+            return workers
+        every = {name for worker in workers for name in self.ranks[worker]}
+        return {name for name in every if split_rank(name)[1] == rank} or every if rank is not None else every
 
     def learn_ratio(self, view_bytes: int, prompt_tokens: int) -> None:
         """One observation: a view of so many bytes was so many tokens. Long prompts count more than short ones."""
@@ -89,8 +125,13 @@ class Models:
         """Whether an engine names it at /v1/models: the model, the adapter, or both parts of `base:adapter`."""
         return model in self._bases or all(part in self._bases for part in model.split(":", 1))
 
-    def join(self, worker: str, models: Iterable[str], kv_capacity_tokens: int | None, now: float) -> None:
-        """A worker serves these models: the first is the base, the others are its adapters or aliases."""
+    def join(
+        self, worker: str, models: Iterable[str], kv_capacity_tokens: int | None, now: float, *, ranks: int = 1
+    ) -> None:
+        """A worker serves these models: the first is the base, the others are its adapters or aliases.
+
+        kv_capacity_tokens: of each of its DP ranks.
+        """
         names = list(models)
         base = names[0]
         for group in self:
@@ -101,8 +142,7 @@ class Models:
         joined = self._groups.get(base)
         if joined is None:
             joined = self._groups[base] = ModelGroup(base, self.policy)
-        joined.workers.add(worker)
-        joined.router.add_worker(worker, kv_capacity_tokens=kv_capacity_tokens, now=now)
+        joined.enter(worker, ranks, kv_capacity_tokens, now)
 
     def leave(self, worker: str) -> None:
         """A worker was taken out."""
@@ -113,22 +153,25 @@ class Models:
     def forget(self, worker: str) -> None:
         """A worker restarted or flushed: it holds no blocks any more."""
         for group in self._groups.values():
-            if worker in group.workers:
-                group.router.reset_worker(worker)
+            for name in group.ranks.get(worker, ()):
+                group.router.reset_worker(name)
 
     def observe(self, worker: str, load: EngineLoad, now: float) -> None:
-        """A worker reported its load; what it does not tell is not passed on as zero."""
-        if load.waiting_uncached_tokens is None or load.kv_used_tokens is None:
-            return
+        """A worker reported its load, of each rank; what it does not tell is not passed on as zero."""
+        loads = load.ranks or (load,)
         for group in self._groups.values():
-            if worker in group.workers:
-                group.router.observe(
-                    worker,
-                    now,
-                    waiting_uncached_tokens=load.waiting_uncached_tokens,
-                    running=load.running,
-                    kv_used_tokens=load.kv_used_tokens,
-                )
+            names = group.ranks.get(worker, ())
+            if len(names) != len(loads):
+                continue  # it came back with other ranks, and has not said so yet
+            for name, each in zip(names, loads, strict=True):
+                if each.waiting_uncached_tokens is not None and each.kv_used_tokens is not None:
+                    group.router.observe(
+                        name,
+                        now,
+                        waiting_uncached_tokens=each.waiting_uncached_tokens,
+                        running=each.running,
+                        kv_used_tokens=each.kv_used_tokens,
+                    )
 
     def set_ready(self, worker: str, *, ready: bool) -> None:
         """Whether a worker may get requests now."""
@@ -137,9 +180,7 @@ class Models:
                 group.ready = group.ready | {worker} if ready else group.ready - {worker}
 
     def _quit(self, group: ModelGroup, worker: str) -> None:
-        group.workers.discard(worker)
-        group.ready = group.ready - {worker}
-        group.router.remove_worker(worker)
+        group.quit(worker)
         if not group.workers:
             del self._groups[group.name]
             self._bases = {name: base for name, base in self._bases.items() if base != group.name}

@@ -16,6 +16,7 @@ from gateway.incoming import Incoming
 from gateway.isolation import CLIENT_SALT, Isolation, Salt
 from gateway.models import Models
 from gateway.prepared import Prepared
+from gateway.ranks import chosen_rank
 from prefix.blocks import BLOCK_BYTES, HeadHashes
 from prefix.body import Body, BodyCache, parse_body
 from prefix.canonical import RULES, TOOL_KEYS, ToolCache, rewrite
@@ -100,6 +101,7 @@ class Preparer:
             choices=_choices(body) if api.path == GENERATE else 1,
             stream=body.slice("stream") == b"true",
             salt=salt,
+            dp_rank=chosen_rank(body, incoming.headers) if group.several else None,
         )
 
     def _unread(self, api: Api, incoming: Incoming, caller: Caller, config: Config) -> Prepared:

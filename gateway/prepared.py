@@ -27,6 +27,7 @@ class Prepared(NamedTuple):
     salt: the cache namespace the engine must keep this request in, None: any.
     choices: answers per prompt, where the engine reports usage for each of them (/generate); else 1.
     worker: the only one that can answer, because it keeps the response that is asked for or continued; else None.
+    dp_rank: the DP rank that the client chose itself, where an engine of its model has several.
     """
 
     api: Api
@@ -47,6 +48,7 @@ class Prepared(NamedTuple):
     stream: bool
     salt: Salt | None = None
     worker: str | None = None
+    dp_rank: int | None = None
 
     @property
     def stored(self) -> tuple[str, ...]:
@@ -62,15 +64,17 @@ class Prepared(NamedTuple):
         """Its view is all of its prompt, so that its token count tells the bytes per token."""
         return bool(self.view.text) and self.view.tokens is None and self.worker is None and not self.stored
 
-    def for_engine(self, engine: Engine) -> tuple[bytes, bool]:
+    def for_engine(self, engine: Engine, rank: int | None = None) -> tuple[bytes, bool]:
         """The bytes to send to this kind of engine, and whether its usage chunk must be hidden.
 
+        rank: the DP rank it was placed on; what the client chose itself is in its request already.
         Raises Refusal `isolation_unsupported` when it takes no salt where one is needed.
         """
         if self.salt is not None and self.api.path not in engine.salted_paths:
             raise Refusal("isolation_unsupported", f"{engine.kind} takes no cache salt at {self.api.path}")
         slices = self.body.slice("stream"), self.body.slice("stream_options")
-        added = engine.additions(self.api.path, stream=slices[0], stream_options=slices[1], salt=self.salt)
+        told = rank if self.dp_rank is None else None
+        added = engine.additions(self.api.path, stream=slices[0], stream_options=slices[1], salt=self.salt, rank=told)
         replacements = {**self.replacements, **member_edits(self.body, added.members)}
         raw = self.body.raw
         return (splice(raw, replacements) if replacements else raw), added.hide_usage

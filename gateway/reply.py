@@ -27,7 +27,7 @@ def start(exchange: Exchange, response: Response, *, streams: bool, trusted: boo
     echoed = any(name == b"x-request-id" for name, _ in headers)
     headers += _own_headers(exchange, echo=not echoed)
     if trusted and exchange.worker is not None and exchange.route is not None:
-        headers.append((b"x-prefixgate-worker", exchange.worker.id.encode()))
+        headers.append((b"x-prefixgate-worker", exchange.route.worker.encode()))
         expected = str(exchange.route.expected_cached_tokens).encode()
         headers.append((b"x-prefixgate-expected-cached-tokens", expected))
     return {"type": "http.response.start", "status": response.status, "headers": headers}

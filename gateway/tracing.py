@@ -88,7 +88,7 @@ def note_attempt(exchange: Exchange, place: Place, now: float) -> Attempt | None
     decision = Decision(
         place.candidates, place.group.policy, route.reason, route.expected_cached_tokens, route.best_fleet_tokens
     )
-    return exchange.trace.attempt(worker.id, worker.url, worker.engine.kind, decision, now)
+    return exchange.trace.attempt(route.worker, worker.url, worker.engine.kind, decision, now)
 
 
 class Causes:

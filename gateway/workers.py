@@ -70,6 +70,11 @@ class Worker:
         return self.state is State.UP and not self.drained
 
     @property
+    def ranks(self) -> int:
+        """Its DP ranks: caches and queues of their own behind one address."""
+        return self.info.dp_size if self.info is not None else 1
+
+    @property
     def kv_usage(self) -> float | None:
         """KV memory held by running requests, 0 to 1; None when the engine does not say."""
         if self.info is None or self.load is None or self.load.kv_used_tokens is None:
@@ -136,7 +141,7 @@ class Workers:
         if info.cache_report is not None:
             worker.cache_report = info.cache_report
         self.observe_continuity(worker, boot_id=info.boot_id)
-        self.models.join(worker.id, models, info.kv_capacity_tokens, now)
+        self.models.join(worker.id, models, info.kv_capacity_tokens, now, ranks=info.dp_size)
 
     def observe_load(self, worker: Worker, load: EngineLoad, now: float) -> None:
         """The engine reported its load."""

@@ -17,6 +17,8 @@ LOAD_1 = (
 LOAD_2 = (
     b'{"dp_rank":1,"num_running_reqs":2,"num_waiting_reqs":0,"num_waiting_uncached_tokens":0,"num_used_tokens":100}'
 )
+RANKS = (EngineLoad(3, 1, 70, 900, None), EngineLoad(2, 0, 0, 100, None))
+GET_LOAD = (EngineLoad(3, 2, None, 640, None), EngineLoad(1, 0, None, 16, None))
 MANY = b"""
 sglang:http_responses_total{endpoint="/flush_cache",method="GET",status_code="200"} 2.0
 sglang:http_responses_total{endpoint="/flush_cache",method="POST",status_code="200"} 3.0
@@ -92,14 +94,15 @@ def test_models_with_their_longest_prompt() -> None:
     [
         (recorded("loads_busy.json"), EngineLoad(8, 4, 604, 1744, 1520)),
         (recorded("loads_idle.json"), EngineLoad(0, 0, 0, 0, 1504)),
-        (recorded("get_load_0.5.10.json"), EngineLoad(4, 2, None, 656, None)),
-        (b'{"loads":[' + LOAD_1 + b"," + LOAD_2 + b"]}", EngineLoad(5, 1, 70, 1000, None)),
+        (recorded("get_load_0.5.10.json"), EngineLoad(4, 2, None, 656, None, GET_LOAD)),
+        (b'{"loads":[' + LOAD_1 + b"," + LOAD_2 + b"]}", EngineLoad(5, 1, 70, 1000, None, RANKS)),
+        (b'{"loads":[' + LOAD_2 + b"," + LOAD_1 + b"]}", EngineLoad(5, 1, 70, 1000, None, RANKS)),
         (b'{"loads":[{"num_running_reqs":0}]}', EngineLoad(0, 0, None, None, None)),
         (b'[{"num_reqs":1,"num_waiting_reqs":2}]', EngineLoad(0, 2, None, None, None)),
     ],
 )
 def test_loads(answer: bytes, expected: EngineLoad) -> None:
-    """Loads of all DP ranks add up; what a version does not report is unknown, not zero."""
+    """Loads of DP ranks add up, each by its number; what a version does not report is unknown, not zero."""
     assert SGLANG.parse_load(answer) == expected
 
 
@@ -166,6 +169,15 @@ def test_additions_ask_for_usage_only_where_there_are_stream_options() -> None:
         assert (added.members, added.hide_usage) == ({"stream_options": b'{"include_usage":true}'}, True)
     added = SGLANG.additions("/generate", stream=b"true", stream_options=None)
     assert (added.members, added.hide_usage) == ({}, False)
+
+
+def test_additions_name_the_rank_where_it_is_read() -> None:
+    """Every API whose body has the field; without a rank nothing is said."""
+    for path in ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/generate"):
+        assert SGLANG.additions(path, stream=None, stream_options=None, rank=0).members == {"routed_dp_rank": b"0"}
+        assert not SGLANG.additions(path, stream=None, stream_options=None).members
+    for path in ("/v1/messages", "/v1/embeddings"):
+        assert not SGLANG.additions(path, stream=None, stream_options=None, rank=1).members
 
 
 def test_additions_carry_the_salt_everywhere() -> None:
