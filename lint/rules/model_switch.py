@@ -16,7 +16,11 @@ RULE = Rule(
     name="model-switch",
     severity="warning",
     summary="A conversation goes on with another model.",
-    why=("Models never share a cache: the first request to the other one computes the whole conversation."),
+    why=(
+        "Models never share a cache: the first request to the other one computes the whole conversation. A model "
+        "that the environment names is one for all that a deployment sends, and only for information; read anew by "
+        "each call, with another one for where the environment says nothing, it is a warning."
+    ),
     instead=("Keep one model for a conversation; choose it at its beginning."),
     since="0.1.0",
     checks=(

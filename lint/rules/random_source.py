@@ -9,7 +9,11 @@ RULE = Rule(
     name="random-source",
     severity="error",
     summary="A random value or order feeds a prompt or its tools.",
-    why=("Text that is drawn anew for every request can never be found in a cache, nor can anything behind it."),
+    why=(
+        "Text that is drawn anew for every request can never be found in a cache, nor can anything behind it. In a "
+        "prompt of its own what is drawn is often what the prompt is about (test data, variety on purpose), and only "
+        "for information."
+    ),
     instead=(
         "Draw once and keep the result, give the generator a fixed seed, or put what is drawn into the newest "
         "message."

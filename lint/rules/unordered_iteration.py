@@ -12,7 +12,9 @@ RULE = Rule(
     why=(
         "A set of strings has another order in every process, and a folder lists its files as it likes. Two "
         "replicas with the same code then build different prompts. A template that walks over a mapping prints it in "
-        "the order in which its caller filled it (a warning: the caller may well always do the same)."
+        "the order in which its caller filled it (a warning where nothing that varies stands before it: the caller "
+        "may well always do the same). A set of what one request was given is for information, but in system text "
+        "and tools."
     ),
     instead="Sort before writing: `sorted(names)`, in Jinja `mapping | dictsort`.",
     since="0.1.0",

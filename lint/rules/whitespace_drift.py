@@ -13,7 +13,8 @@ RULE = Rule(
     severity="error",
     summary="The same text is sent with other line ends, blanks or tabs.",
     why=(
-        "White space is tokens too. A file with CRLF on one machine and LF on another, or trailing blanks "
+        "White space is tokens too. A file with CRLF on one machine and LF on another (an error where a file has "
+        "both, for information where it has CRLF alone), or trailing blanks "
         "that an editor strips, gives two prompts that no one can tell apart, and that share nothing from "
         "there on. A block of a template that writes blanks alone does the same, and what a block's own line "
         "ends become depends on `trim_blocks` of who renders it (for information)."
