@@ -32,9 +32,9 @@ from gateway import serve
 from gateway.config import Config
 from gateway.misses import Misses
 from gateway.otlp_settings import TracingConfig
+from gateway.shown import Shown
 from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
-from telemetry.board import Board
 from telemetry.cells import Key
 from telemetry.knowledge import Explained
 
@@ -49,8 +49,8 @@ class _CountsNothing(Aggregate):
         return "", "", ""
 
 
-class _ShowsNothing(Board):
-    def record(self, *_: object) -> None:
+class _ShowsNothing(Shown):
+    def finished(self, *_: object) -> None:
         pass
 
 
@@ -69,7 +69,7 @@ def gateway(mode: str, port: int, engine: str, collector: str) -> None:
     """Serve until killed."""
     tracing = TracingConfig(endpoint=collector) if mode == "traced" else TracingConfig()
     config = Config(port=port, engines=(engine,), tracing=tracing, poll_interval_s=60)  # no looks at the engine
-    uncounted = {"Aggregate": _CountsNothing, "Board": _ShowsNothing}
+    uncounted = {"Aggregate": _CountsNothing, "Shown": _ShowsNothing}
     unexplained = {"Misses": _ExplainsNothing}
     left_out = {"off": uncounted | unexplained, "counted": unexplained}
     with mock.patch.multiple("gateway.app", **left_out.get(mode, {"Misses": Misses})):
@@ -154,6 +154,8 @@ def process(*arguments: str) -> Iterator[int]:
     child = subprocess.Popen([sys.executable, "-m", *arguments], stdout=subprocess.DEVNULL)
     try:
         yield child.pid
+        if child.poll() is not None:
+            raise SystemExit(f"{' '.join(arguments)} ended by itself: {child.returncode}")
     finally:
         child.terminate()
         child.wait(20)
