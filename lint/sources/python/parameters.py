@@ -47,7 +47,8 @@ def scope_flows(hit: Hit) -> list[Flow]:
         if changes or _deployed(value):
             row, column = hit.places[key]
             told = kind if changes or kind != "model" else "deployed"
-            found.append(Flow(told, key, row, column, hit.name, hit.row, "scope", 0, True))
+            loose = kind == "choice" and _is_wrapper(hit)
+            found.append(Flow(told, key, row, column, hit.name, hit.row, "scope", 0, True, loose))
     return [*found, *_cached(hit)]
 
 

@@ -77,6 +77,8 @@ def _is_loose(part: Part, hit: Hit, stand: _Stand) -> bool:
     of its caller's, what is drawn for a prompt of its own, a conversation that is only returned, a turn of one."""
     if part.kind == PARAM:
         return stand.where == "turn" or stand.tokens < TEXT_TOKENS
+    if part.kind == "image":
+        return stand.tokens < TEXT_TOKENS
     if part.kind in _WRITTEN and stand.where in ("turn", "history"):
         return True
     return part.loose or (hit.guessed and part.kind in _DRAWN) or (hit.kept and part.kind in _LISTS)

@@ -216,3 +216,13 @@ def test_what_a_message_says_once() -> None:
             f"def ask(llm, q):\n    return llm.chat([{spoken}, ChatMessage(role=Role.USER, content=q)])\n"
         )
         assert (("PC101", "error") in severities("app.py", code)) == found
+
+
+@pytest.mark.parametrize(
+    ("messages", "severity"), [("messages", "info"), ("[{'role': 'user', 'content': q}]", "warning")]
+)
+def test_the_choice_of_a_wrapper(messages: str, severity: str) -> None:
+    """Who is given the whole conversation passes a tool choice on; who writes it may well change the choice."""
+    call = f"client.chat.completions.create(model='m', messages={messages}, tools=t, tool_choice=call)"
+    code = f"def ask(client, messages, q, t, call):\n    return {call}\n"
+    assert [level for code, level in severities("app.py", code) if code == "PC603"] == [severity]
