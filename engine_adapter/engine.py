@@ -180,6 +180,9 @@ class Engine(Protocol):
     def parse_clearings(self, metrics: bytes) -> int | None:
         """How often the cache was emptied on request, out of the metrics page; None when it does not say."""
 
+    def rank_headers(self, path: str, rank: int) -> tuple[tuple[bytes, bytes], ...]:
+        """Headers that choose the DP rank, for a path whose body has no field for it; none where nothing can."""
+
     def additions(
         self,
         path: str,

@@ -18,7 +18,8 @@
 - It speaks Anthropic's messages (without a salt: the body has no field for one) and OpenAI's Responses; the latter
   only where openai-harmony is installed (500 otherwise), and what it stores only with --enable-response-store.
 - `routed_dp_rank` in the body of chat, completions, responses and /generate chooses the DP rank, each of which has
-  its own cache and queue; without it they take turns. /v1/messages and /v1/embeddings do not read it.
+  its own cache and queue; without it they take turns. /v1/messages reads the header `x-data-parallel-rank` only,
+  /v1/embeddings neither.
 - /v1/responses and /generate always tell the cached count; /v1/messages leaves it out when it is 0.
 - An empty prompt kills the CPU engine where SGLang does not refuse it: `text` "" at /generate, and one "" or [] in a
   batch, also of /v1/completions. Refuse those before they are sent, and before a retry kills the next engine.
@@ -26,11 +27,11 @@
 
 import hashlib
 import re
-from typing import TypeVar
 
 import msgspec
 
 from engine_adapter.engine import Additions, EngineInfo, EngineLoad, KvEvents
+from engine_adapter.sglang_load import decode, read_load
 from engine_adapter.usage_option import usage_option
 from prefix.errors import EngineError
 
@@ -53,8 +54,6 @@ _CLEARED = re.compile(
     rb'sglang:http_responses_total\{(?=[^}]*endpoint="(?:%s)")(?=[^}]*status_code="200")[^}]*\} ([0-9.e+]+)'
     % CLEARING_PATHS.encode()
 )
-
-T = TypeVar("T")
 
 
 class _KvEvents(msgspec.Struct):
@@ -84,21 +83,6 @@ class _Info(msgspec.Struct):
     disaggregation_mode: str | None = None
     kv_events: _KvEvents | None = None
     internal_states: tuple[_Rank, ...] = ()
-
-
-class _RankLoad(msgspec.Struct):
-    dp_rank: int = 0
-    num_running_reqs: int | None = None
-    num_reqs: int | None = None
-    num_waiting_reqs: int = 0
-    num_waiting_uncached_tokens: int | None = None
-    num_used_tokens: int | None = None
-    num_tokens: int | None = None
-    total_prefill_uncached_tokens: int | None = None
-
-
-class _Loads(msgspec.Struct):
-    loads: tuple[_RankLoad, ...]
 
 
 class _Model(msgspec.Struct):
@@ -137,7 +121,7 @@ class SGLang:
         return bool(parsed.models) and parsed.kv_capacity_tokens is not None
 
     def parse_info(self, info: bytes) -> EngineInfo:
-        parsed = _decode(info, _INFO, "/server_info")
+        parsed = decode(info, _INFO, "/server_info")
         name = parsed.served_model_name or parsed.model_path
         return EngineInfo(
             kind=self.kind,
@@ -154,29 +138,18 @@ class SGLang:
         )
 
     def parse_models(self, models: bytes) -> dict[str, int | None]:
-        return {model.id: model.max_model_len for model in _decode(models, _MODELS, "/v1/models").data}
+        return {model.id: model.max_model_len for model in decode(models, _MODELS, "/v1/models").data}
 
     def parse_load(self, load: bytes) -> EngineLoad:
-        parsed = _decode(load, _LOAD, "/v1/loads")
-        ranks = parsed.loads if isinstance(parsed, _Loads) else parsed
-        if not ranks:
-            raise EngineError("sglang /v1/loads: no rank reported a load")
-        if len(ranks) == 1:
-            return _load(ranks[0])
-        loads = tuple(_load(rank) for rank in sorted(ranks, key=lambda rank: rank.dp_rank))
-        return EngineLoad(
-            running=sum(load.running for load in loads),
-            waiting=sum(load.waiting for load in loads),
-            waiting_uncached_tokens=_total([load.waiting_uncached_tokens for load in loads]),
-            kv_used_tokens=_total([load.kv_used_tokens for load in loads]),
-            prefilled_tokens=_total([load.prefilled_tokens for load in loads]),
-            ranks=loads,
-        )
+        return read_load(load)
 
     def parse_clearings(self, metrics: bytes) -> int | None:
         if _RESPONSES not in metrics:
             return None
         return int(sum(float(value) for value in _CLEARED.findall(metrics)))
+
+    def rank_headers(self, path: str, rank: int) -> tuple[tuple[bytes, bytes], ...]:
+        return ((b"x-data-parallel-rank", b"%d" % rank),) if path == "/v1/messages" else ()
 
     def additions(
         self,
@@ -202,16 +175,7 @@ class SGLang:
 
 
 _INFO: msgspec.json.Decoder[_Info] = msgspec.json.Decoder(_Info)
-_LOAD: msgspec.json.Decoder[_Loads | tuple[_RankLoad, ...]] = msgspec.json.Decoder(_Loads | tuple[_RankLoad, ...])
 _MODELS: msgspec.json.Decoder[_Models] = msgspec.json.Decoder(_Models)
-
-
-def _decode(payload: bytes, decoder: msgspec.json.Decoder[T], path: str) -> T:
-    """An answer in the shape we read, or EngineError with the first thing that is wrong with it."""
-    try:
-        return decoder.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise EngineError(f"sglang {path}: {str(error).splitlines()[0]}") from error
 
 
 def _boot_id(info: _Info) -> str | None:
@@ -229,32 +193,3 @@ def _kv_events(events: _KvEvents | None) -> KvEvents | None:
     return KvEvents(
         host, events.endpoint_port_base, events.replay_endpoint_port_base, events.topic, events.block_size
     )
-
-
-def _load(rank: _RankLoad) -> EngineLoad:
-    return EngineLoad(
-        running=_running(rank),
-        waiting=rank.num_waiting_reqs,
-        waiting_uncached_tokens=rank.num_waiting_uncached_tokens,
-        kv_used_tokens=_used(rank),
-        prefilled_tokens=rank.total_prefill_uncached_tokens,
-    )
-
-
-def _running(rank: _RankLoad) -> int:
-    """Requests being computed; older versions tell all requests and the waiting ones."""
-    if rank.num_running_reqs is not None:
-        return rank.num_running_reqs
-    if rank.num_reqs is None:
-        raise EngineError("sglang /v1/loads: neither num_running_reqs nor num_reqs")
-    return max(0, rank.num_reqs - rank.num_waiting_reqs)
-
-
-def _used(rank: _RankLoad) -> int | None:
-    return rank.num_tokens if rank.num_used_tokens is None else rank.num_used_tokens
-
-
-def _total(counts: list[int | None]) -> int | None:
-    """The sum, unknown as soon as one rank's count is."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None

@@ -139,7 +139,7 @@ class Generation:
 
     async def _answer(self, http: web.Request, ask: Ask) -> web.StreamResponse:
         try:
-            driver = self.ranks.pick(ask.dp_rank)
+            driver = self.ranks.pick(_header_rank(http, ask.dp_rank))
             if ask.n > 1:  # as SGLang does it: the shared prompt first, so that no choice computes it
                 with self._flight(
                     driver, [self._choice(ask, prompt, 0, limit=0) for prompt in ask.prompts]
@@ -230,6 +230,12 @@ class Generation:
             _cut(http, response)
             raise ConnectionResetError("the engine died, as asked")
         return sent + len(events)
+
+
+def _header_rank(http: web.Request, rank: int | None) -> int | None:
+    """The DP rank that the request must go to: the header goes before the body."""
+    named = http.headers.get("x-data-parallel-rank", "")
+    return int(named) if named.isdigit() else rank
 
 
 def _events() -> web.StreamResponse:

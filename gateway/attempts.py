@@ -90,7 +90,7 @@ class Attempts:
             try:
                 body, hide = prepared.for_engine(place.worker.engine, place.rank)
                 exchange.dispatched = exchange.dispatched or self._now()
-                response, first = await self._ask(exchange, place.worker, incoming, prepared, body, tries, comments)
+                response, first = await self._ask(exchange, place, incoming, prepared, body, tries, comments)
                 verdict = judge(response.status)
                 if verdict == "ok":
                     self._workers.breakers.answered(place.worker.id)
@@ -131,7 +131,7 @@ class Attempts:
     async def _ask(
         self,
         exchange: Exchange,
-        worker: Worker,
+        place: Place,
         incoming: Incoming,
         prepared: Prepared,
         body: bytes,
@@ -144,6 +144,9 @@ class Attempts:
         """
         path = incoming.path if not incoming.query else f"{incoming.path}?{incoming.query.decode('latin-1')}"
         headers = incoming.headers if self._open else [h for h in incoming.headers if h[0] not in CREDENTIALS]
+        worker = place.worker
+        if place.rank is not None and prepared.dp_rank is None:
+            headers = [*headers, *worker.engine.rank_headers(incoming.path, place.rank)]
         traced = exchange.trace.headers(headers)
         response = await self._upstream.post(
             worker.url, path, traced, body, incoming.method, lambda: self._budget.take(self._now()), incoming.rest

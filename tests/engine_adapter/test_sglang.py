@@ -178,6 +178,8 @@ def test_additions_name_the_rank_where_it_is_read() -> None:
         assert not SGLANG.additions(path, stream=None, stream_options=None).members
     for path in ("/v1/messages", "/v1/embeddings"):
         assert not SGLANG.additions(path, stream=None, stream_options=None, rank=1).members
+    headers = {path: SGLANG.rank_headers(path, 1) for path in ("/v1/messages", "/v1/embeddings", "/generate")}
+    assert headers == {"/v1/messages": ((b"x-data-parallel-rank", b"1"),), "/v1/embeddings": (), "/generate": ()}
 
 
 def test_additions_carry_the_salt_everywhere() -> None:

@@ -9,6 +9,7 @@ from engine_adapter.usage import Usage
 from gateway.apis import APIS, CHAT
 from gateway.dispatch import Place
 from gateway.flight import Route
+from gateway.identity import Identity
 from gateway.misses import Misses, Parting, Sent
 from gateway.policies import Reason
 from gateway.prepared import Prepared
@@ -35,7 +36,8 @@ def asks(text: str) -> Sent:
 def prepared(sent: Sent) -> Prepared:
     """What is looked at of a prepared request."""
     body = parse_body(sent.raw)
-    named = dict.fromkeys(Prepared._fields) | {"body": body, "replacements": {}, "view": View(0, b"x" * 100, 0, None)}
+    view, identity = View(0, b"x" * 100, 0, None), Identity("anonymous", "support", None, None)
+    named = dict.fromkeys(Prepared._fields) | {"body": body, "replacements": {}, "view": view, "identity": identity}
     return Prepared(**named)
 
 

@@ -156,8 +156,15 @@ async def test_ranks_are_shown_and_counted() -> None:
         assert not any(router.holdings().values())
 
 
-async def test_apis_that_read_no_rank_are_left_alone() -> None:
-    """/v1/messages has no such field."""
+async def test_an_api_without_the_field_is_told_by_header() -> None:
+    """/v1/messages: the body is not touched, and prompts hit on their rank all the same."""
     async with engine() as dp, running(dp) as gateway:
-        status, _ = await ask(gateway, prompt(0), MESSAGES)
-        assert (status, told(dp)) == (200, [None])
+        for turn in range(3):
+            for tenant in range(3):
+                assert (await ask(gateway, prompt(tenant, turn), MESSAGES))[0] == 200
+        await until(gateway.settled)
+        named = [each.headers.get("x-data-parallel-rank") for each in dp.received]
+        assert [record.worker for record in gateway.records] == [f"{gateway.workers[0].id}#{rank}" for rank in named]
+        assert set(named) == {"0", "1"}
+        assert told(dp) == [None] * 9
+        assert sum((record.cached_tokens or 0) > 0 for record in gateway.records) == 6
