@@ -108,14 +108,14 @@ class Partings:
                 self._places.popitem(last=False)
         self._places.move_to_end(name)
         place.seen += 1
-        due = place.seen >= place.due
-        if place.loss is not None and not due:
+        examined = free and place.seen >= place.due
+        if place.loss is not None and not examined:
             place.loss.count(1, tokens, request_id)
             return None
         losses.unexplained.count(1, tokens, request_id)
         place.requests += 1
         place.tokens += tokens
-        return name if due and free else None
+        return name if examined else None
 
     def explain(self, name: PlaceName, request_id: str, cause: Cause | None) -> None:
         """A request was examined: what waits at its place is put down to its cause. None: none was seen."""
