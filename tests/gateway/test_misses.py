@@ -9,6 +9,7 @@ from engine_adapter.usage import Usage
 from gateway.apis import APIS, CHAT
 from gateway.dispatch import Place
 from gateway.flight import Route
+from gateway.identity import Identity
 from gateway.misses import Misses, Parting, Sent
 from gateway.policies import Reason
 from gateway.prepared import Prepared
@@ -76,7 +77,10 @@ def test_whether_the_policy_looks_at_who_holds_what(reason: Reason, why: str) ->
     """What another worker lost would have been cached, had it lost nothing, only if the prompt had gone there."""
     misses, text = Misses(), b"x" * 4000
     asked = prepared(asks("Help."))._replace(
-        api=APIS[CHAT], view=View(1, text, 0, None), blocks=block_hashes(text, 1)
+        api=APIS[CHAT],
+        identity=Identity("anonymous", "chat", None, None),
+        view=View(1, text, 0, None),
+        blocks=block_hashes(text, 1),
     )
     found = {}
     for worker in ("a", "b"):
