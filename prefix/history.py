@@ -44,7 +44,8 @@ class Found(NamedTuple, Generic[Source]):
     """How much of a path was finished: steps at all, those that the asked holder finished, those that others did.
 
     nearest: the prompt that last went so far, or less far when its text is no longer there. own: the last one of the
-    asked holder that went as far as any of its did.
+    asked holder that went as far as any of its did. run, within: the run in which the path was left, or ended, and
+    behind how many of its steps.
     """
 
     steps: int
@@ -52,6 +53,13 @@ class Found(NamedTuple, Generic[Source]):
     others: int
     nearest: Finished[Source] | None
     own: Finished[Source] | None
+    run: Run
+    within: int
+
+    def goes_on(self, step: int) -> bool:
+        """Whether a finished path goes on with this step behind those that were found."""
+        run, within = self.run, self.within
+        return step in run.children if within == len(run.blocks) else run.blocks[within] == step
 
 
 class History(Generic[Source]):
@@ -78,11 +86,11 @@ class History(Generic[Source]):
 
     def find(self, path: Sequence[int], holder: int) -> Found[Source]:
         """How much of this path was finished, by this holder and by others. Changes nothing."""
-        at = mine = others = 0
+        at = mine = others = start = 0
         own = None
         size, run, latest = len(path), self._root, self._latest
         while at < size and (below := run.children.get(path[at])) is not None:
-            run, held = below, below.blocks
+            run, held, start = below, below.blocks, at
             end = at + len(held)
             whole = end <= size and held[-1] == path[end - 1]
             at = end if whole else at + shared_blocks(held, path, at)
@@ -94,7 +102,7 @@ class History(Generic[Source]):
                 others = at
             if not whole:
                 break
-        return Found(at, mine, others, self._nearest(run), own)
+        return Found(at, mine, others, self._nearest(run), own, run, at - start)
 
     def add(self, path: Sequence[int], new: Finished[Source], *, confirmed: bool = True) -> Finished[Source]:
         """A prompt was finished by its holder. confirmed: its engine said so; else only its text is remembered.

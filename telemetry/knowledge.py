@@ -177,25 +177,26 @@ class Knowledge(Generic[Source]):
         With it the steps of what was found, were it known to its end, and the bytes that these cover.
         """
         found = self._known.find(path, holder)
-        for turn, end in self._turns(path, text, found.steps, holder):
-            if turn.steps > found.steps:
-                return turn, found.steps + 1, end
+        at = found.steps
+        for end, step in self._turn_ends(path, text, at):
+            if found.goes_on(step):
+                return self._known.find([*path[:at], step], holder), at + 1, end
         return found, len(path), len(text)
 
     def _mine(self, path: list[int], text: bytes, found: Found[Source], steps: int, end: int, holder: int) -> int:
         """How many bytes its own worker finished, where others are further: an earlier turn, too."""
         at = found.mine
         if at < found.steps:
-            for turn, ended in self._turns(path, text, at, holder):
-                if turn.mine > at:
+            for ended, step in self._turn_ends(path, text, at):
+                if self._known.find([*path[:at], step], holder).mine > at:
                     return ended
         return covered_bytes(at, steps, end)
 
-    def _turns(self, path: list[int], text: bytes, at: int, holder: int) -> Iterator[tuple[Found[Source], int]]:
-        """What is known of the turns that end in the block behind these steps, and their ends, the last one first."""
+    def _turn_ends(self, path: list[int], text: bytes, at: int) -> Iterator[tuple[int, int]]:
+        """Where turns may have ended in the block behind these steps, the last one first, and their last steps."""
         start = max(0, at - 1) * BLOCK_BYTES
         for end in _message_ends(text, start) if 0 < at < len(path) else ():
-            yield self._known.find([*path[:at], end_step(text[start:end], path[at - 1])], holder), end
+            yield end, end_step(text[start:end], path[at - 1])
 
     def _seen_elsewhere(self, bare: list[int], mark: int) -> tuple[int, Finished[Source] | None]:
         """How many steps of this salt-free path were finished under another salt, and what went furthest."""
