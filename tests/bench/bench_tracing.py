@@ -69,10 +69,14 @@ def gateway(mode: str, port: int, engine: str, collector: str) -> None:
     """Serve until killed."""
     tracing = TracingConfig(endpoint=collector) if mode == "traced" else TracingConfig()
     config = Config(port=port, engines=(engine,), tracing=tracing, poll_interval_s=60)  # no looks at the engine
-    uncounted = {"Aggregate": _CountsNothing, "Board": _ShowsNothing}
-    unexplained = {"Misses": _ExplainsNothing}
-    left_out = {"off": uncounted | unexplained, "counted": unexplained}
-    with mock.patch.multiple("gateway.app", **left_out.get(mode, {"Misses": Misses})):
+    left_out: list[tuple[str, object]] = []
+    if mode in ("off", "counted"):
+        left_out.append(("gateway.app.Misses", _ExplainsNothing))
+    if mode == "off":
+        left_out += [("gateway.app.Aggregate", _CountsNothing), ("gateway.shown.Board", _ShowsNothing)]
+    with ExitStack() as patches:
+        for name, stub in left_out:
+            patches.enter_context(mock.patch(name, stub))
         serve.run(config, lambda: config)
 
 
