@@ -60,20 +60,16 @@ def attribute(
     if cached_tokens == prompt_tokens:
         return {}
     size, at, known = places.size, cached_tokens, 0
-    edges: list[tuple[Reason, int]] = []
-    for reason, place in zip(_EDGES, places[1:6], strict=True) if size > 0 else ():
-        if place > 0:
-            edge = place * prompt_tokens // size if place < size else prompt_tokens
-            known = max(known, edge)
-            edges.append((reason, edge))
+    if size > 0:
+        known = _edge(max(0, *places[1:6]), size, prompt_tokens)
     rounding = max(known, at) + page_tokens - 1  # what is missing up to here may be rounding alone
     if known < rounding and places.parted > 0 < size:
         known = max(known, min(places.parted * prompt_tokens // size, prompt_tokens, rounding))
     last = prompt_tokens - 1
     whole = min(known, last) // page_tokens * page_tokens
     counts: dict[Reason, int] = {}
-    for reason, edge in edges:
-        end = min(edge, whole)
+    for reason, place in zip(_EDGES, places[1:6], strict=True) if size > 0 and whole > at else ():
+        end = min(_edge(place, size, prompt_tokens), whole)
         if end > at:
             counts[reason] = counts.get(reason, 0) + end - at
             at = end
@@ -85,6 +81,11 @@ def attribute(
         counts["new"] = last - behind - recurring
     page = prompt_tokens - cached_tokens - sum(counts.values())
     return {"page": page, **counts}
+
+
+def _edge(place: int, size: int, tokens: int) -> int:
+    """A place in tokens."""
+    return place * tokens // size if place < size else tokens
 
 
 def _recurring(places: Places, tokens: int, start: int, end: int) -> int:

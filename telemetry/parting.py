@@ -22,8 +22,10 @@ def shared_bytes(near: Finished[Source] | None, text: bytes, known: int) -> int:
     """How far a text agrees with a recent prompt, 0 when that is no longer there. known: so far it likely does."""
     if near is None or near.source is None:
         return 0
-    start = known if near.text[:known] == text[:known] else 0
-    return start + common_prefix(near.text, text, start, start)
+    before = near.text
+    head = before[:known]
+    start = len(head) if text.startswith(head) else 0
+    return start + common_prefix(before, text, start, start)
 
 
 def to_the_byte(
