@@ -11,8 +11,9 @@ touches its runs from its end upwards, so the oldest run is always a leaf.
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
 
+import msgspec
 import xxhash
 
 from prefix.blocks import BLOCK_BYTES
@@ -40,7 +41,7 @@ class Finished(Generic[Source]):
         self.size = size
 
 
-class Found(NamedTuple, Generic[Source]):
+class Found(msgspec.Struct, Generic[Source], frozen=True, gc=False):
     """How much of a path was finished: steps at all, those that the asked holder finished, those that others did.
 
     nearest: the prompt that last went so far, or less far when its text is no longer there. own: the last one of the
