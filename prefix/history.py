@@ -46,7 +46,7 @@ class Found(msgspec.Struct, Generic[Source], frozen=True, gc=False):
 
     nearest: the prompt that last went so far, or less far when its text is no longer there. own: the last one of the
     asked holder that went as far as any of its did. run, within: the run in which the path was left, or ended, and
-    behind how many of its steps.
+    behind how many of its steps; held: the last run that the asked holder finished.
     """
 
     steps: int
@@ -56,11 +56,7 @@ class Found(msgspec.Struct, Generic[Source], frozen=True, gc=False):
     own: Finished[Source] | None
     run: Run
     within: int
-
-    def goes_on(self, step: int) -> bool:
-        """Whether a finished path goes on with this step behind those that were found."""
-        run, within = self.run, self.within
-        return step in run.children if within == len(run.blocks) else run.blocks[within] == step
+    held: Run
 
 
 class History(Generic[Source]):
@@ -90,20 +86,45 @@ class History(Generic[Source]):
         at = mine = others = start = 0
         own = None
         size, run, latest = len(path), self._root, self._latest
+        run_held = run
         while at < size and (below := run.children.get(path[at])) is not None:
             run, held, start = below, below.blocks, at
-            end = at + len(held)
-            whole = end <= size and held[-1] == path[end - 1]
-            at = end if whole else at + shared_blocks(held, path, at)
+            at += len(held)
+            whole = at <= size and held[-1] == path[at - 1]
+            if not whole:
+                at = start + shared_blocks(held, path, start)
             known = latest[run]
             if holder in known:
-                mine, own = at, known[holder]
+                mine, own, run_held = at, known[holder], run
                 others = at if len(known) > 2 else others
             elif len(known) > 1:
                 others = at
             if not whole:
                 break
-        return Found(at, mine, others, self._nearest(run), own, run, at - start)
+        return Found(at, mine, others, self._nearest(run), own, run, at - start, run_held)
+
+    def further(self, found: Found[Source], step: int, holder: int) -> Found[Source] | None:
+        """What is found of the same path with this last step behind those that were found; None without it."""
+        run, within = found.run, found.within
+        if within < len(run.blocks):
+            end = run if run.blocks[within] == step else None
+        else:
+            end, within = run.children.get(step), 0
+        if end is None:
+            return None
+        at, known = found.steps + 1, self._latest[end]
+        mine, others, own, held = found.mine, found.others, found.own, found.held
+        if holder in known:
+            mine, own, held = at, known[holder], end
+            others = at if len(known) > 2 else others
+        elif len(known) > 1:
+            others = at
+        return Found(at, mine, others, self._nearest(end), own, end, within + 1, held)
+
+    def holds_end(self, found: Found[Source], step: int, holder: int) -> bool:
+        """Whether this holder, the one asked for, finished a path that ends with this step behind its own ones."""
+        end = found.held.children.get(step)
+        return end is not None and holder in self._latest[end]
 
     def add(self, path: Sequence[int], new: Finished[Source], *, confirmed: bool = True) -> Finished[Source]:
         """A prompt was finished by its holder. confirmed: its engine said so; else only its text is remembered.

@@ -181,8 +181,8 @@ class Knowledge(Generic[Source]):
         found = self._known.find(path, holder)
         at = found.steps
         for end, step in self._turn_ends(path, text, at):
-            if found.goes_on(step):
-                return self._known.find([*path[:at], step], holder), at + 1, end
+            if (turn := self._known.further(found, step, holder)) is not None:
+                return turn, at + 1, end
         return found, len(path), len(text)
 
     def _mine(self, path: list[int], text: bytes, found: Found[Source], steps: int, end: int, holder: int) -> int:
@@ -190,7 +190,7 @@ class Knowledge(Generic[Source]):
         at = found.mine
         if at < found.steps:
             for ended, step in self._turn_ends(path, text, at):
-                if self._known.find([*path[:at], step], holder).mine > at:
+                if self._known.holds_end(found, step, holder):
                     return ended
         return covered_bytes(at, steps, end)
 
