@@ -135,18 +135,19 @@ class History(Generic[Source]):
         if end not in self._latest:
             self._blocks += len(end.blocks)
         prompt = self._keep(end, new)
-        run, below = end, end
-        while run.parent is not None:
-            known = self._latest.get(run)
+        run, below, latest = end, end, self._latest
+        while (parent := run.parent) is not None:
+            known = latest.get(run)
             if known is None:
-                known = self._latest[run] = self._inherited(run, below)
+                known = latest[run] = self._inherited(run, below)
+            else:
+                latest.move_to_end(run)
             before = len(known)
             known[ANYBODY] = prompt
             if confirmed:
                 known[new.holder] = prompt
             self._entries += len(known) - before
-            self._latest.move_to_end(run)
-            run, below = run.parent, run
+            run, below = parent, run
         while self._full():
             self._drop()
         return prompt

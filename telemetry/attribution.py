@@ -69,8 +69,7 @@ def attribute(
     whole = min(known, last) // page_tokens * page_tokens
     counts: dict[Reason, int] = {"page": 0}
     for reason, place in zip(_EDGES, edges, strict=True) if size > 0 and whole > at else ():
-        end = min(_edge(place, size, prompt_tokens), whole)
-        if end > at:
+        if place > 0 and (end := min(_edge(place, size, prompt_tokens), whole)) > at:
             counts[reason] = counts.get(reason, 0) + end - at
             at = end
     behind = min(max(at, known), last)
