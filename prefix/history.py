@@ -11,8 +11,9 @@ touches its runs from its end upwards, so the oldest run is always a leaf.
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
 
+import msgspec
 import xxhash
 
 from prefix.blocks import BLOCK_BYTES
@@ -40,11 +41,12 @@ class Finished(Generic[Source]):
         self.size = size
 
 
-class Found(NamedTuple, Generic[Source]):
+class Found(msgspec.Struct, Generic[Source], frozen=True, gc=False):
     """How much of a path was finished: steps at all, those that the asked holder finished, those that others did.
 
     nearest: the prompt that last went so far, or less far when its text is no longer there. own: the last one of the
-    asked holder that went as far as any of its did.
+    asked holder that went as far as any of its did. run, within: the run in which the path was left, or ended, and
+    behind how many of its steps; held: the last run that the asked holder finished.
     """
 
     steps: int
@@ -52,6 +54,9 @@ class Found(NamedTuple, Generic[Source]):
     others: int
     nearest: Finished[Source] | None
     own: Finished[Source] | None
+    run: Run
+    within: int
+    held: Run
 
 
 class History(Generic[Source]):
@@ -78,23 +83,48 @@ class History(Generic[Source]):
 
     def find(self, path: Sequence[int], holder: int) -> Found[Source]:
         """How much of this path was finished, by this holder and by others. Changes nothing."""
-        at = mine = others = 0
+        at = mine = others = start = 0
         own = None
         size, run, latest = len(path), self._root, self._latest
+        run_held = run
         while at < size and (below := run.children.get(path[at])) is not None:
-            run, held = below, below.blocks
-            end = at + len(held)
-            whole = end <= size and held[-1] == path[end - 1]
-            at = end if whole else at + shared_blocks(held, path, at)
+            run, held, start = below, below.blocks, at
+            at += len(held)
+            whole = at <= size and held[-1] == path[at - 1]
+            if not whole:
+                at = start + shared_blocks(held, path, start)
             known = latest[run]
             if holder in known:
-                mine, own = at, known[holder]
+                mine, own, run_held = at, known[holder], run
                 others = at if len(known) > 2 else others
             elif len(known) > 1:
                 others = at
             if not whole:
                 break
-        return Found(at, mine, others, self._nearest(run), own)
+        return Found(at, mine, others, self._nearest(run), own, run, at - start, run_held)
+
+    def further(self, found: Found[Source], step: int, holder: int) -> Found[Source] | None:
+        """What is found of the same path with this last step behind those that were found; None without it."""
+        run, within = found.run, found.within
+        if within < len(run.blocks):
+            end = run if run.blocks[within] == step else None
+        else:
+            end, within = run.children.get(step), 0
+        if end is None:
+            return None
+        at, known = found.steps + 1, self._latest[end]
+        mine, others, own, held = found.mine, found.others, found.own, found.held
+        if holder in known:
+            mine, own, held = at, known[holder], end
+            others = at if len(known) > 2 else others
+        elif len(known) > 1:
+            others = at
+        return Found(at, mine, others, self._nearest(end), own, end, within + 1, held)
+
+    def holds_end(self, found: Found[Source], step: int, holder: int) -> bool:
+        """Whether this holder, the one asked for, finished a path that ends with this step behind its own ones."""
+        end = found.held.children.get(step)
+        return end is not None and holder in self._latest[end]
 
     def add(self, path: Sequence[int], new: Finished[Source], *, confirmed: bool = True) -> Finished[Source]:
         """A prompt was finished by its holder. confirmed: its engine said so; else only its text is remembered.
@@ -105,18 +135,19 @@ class History(Generic[Source]):
         if end not in self._latest:
             self._blocks += len(end.blocks)
         prompt = self._keep(end, new)
-        run, below = end, end
-        while run.parent is not None:
-            known = self._latest.get(run)
+        run, below, latest = end, end, self._latest
+        while (parent := run.parent) is not None:
+            known = latest.get(run)
             if known is None:
-                known = self._latest[run] = self._inherited(run, below)
+                known = latest[run] = self._inherited(run, below)
+            else:
+                latest.move_to_end(run)
             before = len(known)
             known[ANYBODY] = prompt
             if confirmed:
                 known[new.holder] = prompt
             self._entries += len(known) - before
-            self._latest.move_to_end(run)
-            run, below = run.parent, run
+            run, below = parent, run
         while self._full():
             self._drop()
         return prompt

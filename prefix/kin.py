@@ -8,7 +8,6 @@ not renewed for the longest time out first.
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
 from typing import Final, Generic, TypeVar
 
 import xxhash
@@ -23,12 +22,12 @@ _KEPT: Final = 8192
 _OPENING: Final = 64
 _LATEST: Final = 4
 """Messages of a prompt's end that are looked at: those before were its former turns' latest, if these were short."""
-
+_SEED: Final = (1 << 64) - 1
+_hash = xxhash.xxh3_64_intdigest
 
 Source = TypeVar("Source")
 
-
-Names = list[Hashable]
+Names = list[int]
 
 
 class Kin(Generic[Source]):
@@ -37,7 +36,7 @@ class Kin(Generic[Source]):
     __slots__ = ("_latest",)
 
     def __init__(self) -> None:
-        self._latest: OrderedDict[Hashable, Finished[Source]] = OrderedDict()
+        self._latest: OrderedDict[int, Finished[Source]] = OrderedDict()
 
     def find(self, names: Names) -> Finished[Source] | None:
         """The prompt that one with these names (`names_of`) was made like, if it is still there."""
@@ -61,16 +60,18 @@ def names_of(text: bytes, version: Version) -> Names:
     """What the prompt with this view is known by, the most telling first: hashes of how its latest messages begin,
     the last one first, of how the second of all does, and its version. No message that is too short to tell."""
     names: Names = []
+    seed = hash(version) & _SEED
     at = len(text)
+    most = at - _OPENING
     for _ in range(_LATEST):
         at = text.rfind(MESSAGE, 0, at)
         if at < 0:
             break
-        if len(text) - at >= _OPENING:
-            names.append((version, xxhash.xxh3_64_intdigest(text[at : at + _OPENING])))
+        if at <= most:
+            names.append(_hash(text[at : at + _OPENING], seed))
     second = text.find(MESSAGE, text.find(MESSAGE) + 1) if at > 0 else at
     if second < at:
-        names.append((version, xxhash.xxh3_64_intdigest(text[second : second + _OPENING])))
+        names.append(_hash(text[second : second + _OPENING], seed))
     if version[1] is not None:
-        names.append(version)
+        names.append(seed)
     return names

@@ -59,22 +59,17 @@ def attribute(
         return {"unknown": prompt_tokens} if prompt_tokens > 0 else {}
     if cached_tokens == prompt_tokens:
         return {}
-    size, at, known = places.size, cached_tokens, 0
-    edges: list[tuple[Reason, int]] = []
-    for reason, place in zip(_EDGES, places[1:6], strict=True) if size > 0 else ():
-        if place > 0:
-            edge = place * prompt_tokens // size if place < size else prompt_tokens
-            known = max(known, edge)
-            edges.append((reason, edge))
+    size, at, known, edges, parted = places.size, cached_tokens, 0, places[1:6], places.parted
+    if size > 0:
+        known = _edge(max(0, *edges), size, prompt_tokens)
     rounding = max(known, at) + page_tokens - 1  # what is missing up to here may be rounding alone
-    if known < rounding and places.parted > 0 < size:
-        known = max(known, min(places.parted * prompt_tokens // size, prompt_tokens, rounding))
+    if known < rounding and parted > 0 < size:
+        known = max(known, min(parted * prompt_tokens // size, prompt_tokens, rounding))
     last = prompt_tokens - 1
     whole = min(known, last) // page_tokens * page_tokens
-    counts: dict[Reason, int] = {}
-    for reason, edge in edges:
-        end = min(edge, whole)
-        if end > at:
+    counts: dict[Reason, int] = {"page": 0}
+    for reason, place in zip(_EDGES, edges, strict=True) if size > 0 and whole > at else ():
+        if place > 0 and (end := min(_edge(place, size, prompt_tokens), whole)) > at:
             counts[reason] = counts.get(reason, 0) + end - at
             at = end
     behind = min(max(at, known), last)
@@ -83,8 +78,13 @@ def attribute(
         counts["divergent"] = recurring
     if last > behind + recurring:
         counts["new"] = last - behind - recurring
-    page = prompt_tokens - cached_tokens - sum(counts.values())
-    return {"page": page, **counts}
+    counts["page"] = prompt_tokens - cached_tokens - sum(counts.values())
+    return counts
+
+
+def _edge(place: int, size: int, tokens: int) -> int:
+    """A place in tokens."""
+    return place * tokens // size if place < size else tokens
 
 
 def _recurring(places: Places, tokens: int, start: int, end: int) -> int:

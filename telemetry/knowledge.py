@@ -117,10 +117,8 @@ class Knowledge(Generic[Source]):
         names = names_of(text, key)
         akin = self._kin.find(names) if found.steps < steps else None
         shared = covered_bytes(found.steps, steps, end)
-        return Sight(
-            *(text, path, bare, mark, holder, key, names, places),
-            *(found.nearest, shared, found.own, akin, foreign),
-        )
+        nearest, own = found.nearest, found.own
+        return Sight(text, path, bare, mark, holder, key, names, places, nearest, shared, own, akin, foreign)
 
     def finished(
         self,
@@ -138,9 +136,11 @@ class Knowledge(Generic[Source]):
         source: given back when a later prompt parts from this one; its bytes count against the memory. computed:
         whether the worker finished its prefill, as far as anybody saw.
         """
-        explained: Explained[Source] = Explained({})
-        if prompt_tokens is not None:
-            explained = self._explain(sight, prompt_tokens, cached_tokens, page_tokens)
+        explained: Explained[Source] = (
+            Explained({})
+            if prompt_tokens is None
+            else self._explain(sight, prompt_tokens, cached_tokens, page_tokens)
+        )
         if computed or cached_tokens is not None:
             self._learn(sight, source, source_bytes, confirmed=cached_tokens is not None)
         return explained
@@ -159,7 +159,9 @@ class Knowledge(Generic[Source]):
         start, again = 0, _NOTHING
         if near is not None and places.size - max(parted, computed, *places[1:6]) > LEAST_BYTES:
             start, again = self._searches.search(near.text, text, (sight.version, parted // _REGION), parted)
-        uncached = attribute(tokens, cached, Places(*places[:6], again, own), page_tokens=page)
+        if again:
+            places = Places(*places[:6], again, own)
+        uncached = attribute(tokens, cached, places, page_tokens=page)
         if near is None or "divergent" not in uncached:
             return Explained(uncached)
         return Explained(uncached, near.source, start, sum([high - low for low, high in again]))
@@ -177,25 +179,28 @@ class Knowledge(Generic[Source]):
         With it the steps of what was found, were it known to its end, and the bytes that these cover.
         """
         found = self._known.find(path, holder)
-        for turn, end in self._turns(path, text, found.steps, holder):
-            if turn.steps > found.steps:
-                return turn, found.steps + 1, end
+        at = found.steps
+        for end, step in self._turn_ends(path, text, at):
+            if (turn := self._known.further(found, step, holder)) is not None:
+                return turn, at + 1, end
         return found, len(path), len(text)
 
     def _mine(self, path: list[int], text: bytes, found: Found[Source], steps: int, end: int, holder: int) -> int:
         """How many bytes its own worker finished, where others are further: an earlier turn, too."""
         at = found.mine
         if at < found.steps:
-            for turn, ended in self._turns(path, text, at, holder):
-                if turn.mine > at:
+            for ended, step in self._turn_ends(path, text, at):
+                if self._known.holds_end(found, step, holder):
                     return ended
         return covered_bytes(at, steps, end)
 
-    def _turns(self, path: list[int], text: bytes, at: int, holder: int) -> Iterator[tuple[Found[Source], int]]:
-        """What is known of the turns that end in the block behind these steps, and their ends, the last one first."""
-        start = max(0, at - 1) * BLOCK_BYTES
-        for end in _message_ends(text, start) if 0 < at < len(path) else ():
-            yield self._known.find([*path[:at], end_step(text[start:end], path[at - 1])], holder), end
+    def _turn_ends(self, path: list[int], text: bytes, at: int) -> Iterator[tuple[int, int]]:
+        """Where turns may have ended in the block behind these steps, the last one first, and their last steps."""
+        if 0 < at < len(path):
+            start, before = (at - 1) * BLOCK_BYTES, path[at - 1]
+            end = start + BLOCK_BYTES
+            while (end := text.rfind(MESSAGE, start + 1, end)) > 0:
+                yield end, end_step(text[start:end], before)
 
     def _seen_elsewhere(self, bare: list[int], mark: int) -> tuple[int, Finished[Source] | None]:
         """How many steps of this salt-free path were finished under another salt, and what went furthest."""
@@ -217,10 +222,3 @@ class Knowledge(Generic[Source]):
             self._holders[worker] = number
         self._holders.move_to_end(worker)
         return number
-
-
-def _message_ends(text: bytes, start: int) -> Iterator[int]:
-    """Where messages end in the block of a view that begins at this byte, the last one first."""
-    end = start + BLOCK_BYTES
-    while (end := text.rfind(MESSAGE, start + 1, end)) > 0:
-        yield end

@@ -22,30 +22,32 @@ def shared_bytes(near: Finished[Source] | None, text: bytes, known: int) -> int:
     """How far a text agrees with a recent prompt, 0 when that is no longer there. known: so far it likely does."""
     if near is None or near.source is None:
         return 0
-    start = known if near.text[:known] == text[:known] else 0
-    return start + common_prefix(near.text, text, start, start)
+    before = near.text
+    head = before[:known]
+    start = len(head) if text.startswith(head) else 0
+    return start + common_prefix(before, text, start, start)
 
 
 def to_the_byte(
     places: Places, text: bytes, own: int, parted: int, foreign: Finished[Source] | None, computed: int
 ) -> Places:
-    """These places, in whole blocks, moved to where the prompts part, when the engine lacks enough of them.
+    """These places, in whole blocks, moved to where the prompts part when the engine lacks enough of them.
 
-    own, parted: bytes shared with the nearest prompt of the same worker, and of any; foreign: that of another salt.
-    computed: bytes that the engine had cached.
+    own: bytes shared with the nearest prompt of the same worker, `parted` of the result; parted: with that of any;
+    foreign: that of another salt. computed: bytes that the engine had cached.
     """
-    if max(places[1:6]) <= computed and own <= computed + LEAST_BYTES:
-        return places
-    size, confirmed, held, elsewhere, lost, isolated = places[:6]
-    confirmed = _moved(confirmed, own)
-    held = _moved(held, own)
-    elsewhere = _moved(elsewhere, parted)
-    lost = max(confirmed, _moved(lost, parted))
+    size, confirmed, held, elsewhere, lost, isolated, _, _ = places
+    if own <= computed + LEAST_BYTES and max(confirmed, held, elsewhere, lost, isolated) <= computed:
+        return Places(size, confirmed, held, elsewhere, lost, isolated, (), own)
+    ours, any_block = own - own % BLOCK_BYTES, parted - parted % BLOCK_BYTES
+    if 0 < confirmed < own and ours <= confirmed:
+        confirmed = own
+    if 0 < held < own and ours <= held:
+        held = own
+    if 0 < elsewhere < parted and any_block <= elsewhere:
+        elsewhere = parted
+    if 0 < lost < parted and any_block <= lost:
+        lost = parted
     if isolated and foreign is not None:
         isolated = max(isolated, common_prefix(foreign.text, text))
-    return Places(size, confirmed, held, elsewhere, lost, isolated)
-
-
-def _moved(place: int, parted: int) -> int:
-    """A place at the end of the last whole block before two texts part is where they do."""
-    return max(place, parted) if place and parted // BLOCK_BYTES * BLOCK_BYTES <= place else place
+    return Places(size, confirmed, held, elsewhere, max(confirmed, lost), isolated, (), own)

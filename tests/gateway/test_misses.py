@@ -78,7 +78,9 @@ def test_whether_the_policy_looks_at_who_holds_what(reason: Reason, why: str) ->
     """What another worker lost would have been cached, had it lost nothing, only if the prompt had gone there."""
     misses, text = Misses(), b"x" * 4000
     asked = prepared(asks("Help."))._replace(
-        api=APIS[CHAT], view=View(1, text, 0, None), blocks=block_hashes(text, 1)
+        api=APIS[CHAT],
+        view=View(1, text, 0, None),
+        blocks=block_hashes(text, 1),
     )
     found = {}
     for worker in ("a", "b"):

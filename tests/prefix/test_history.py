@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from prefix.blocks import block_hashes
 from prefix.history import Finished, History, covered_bytes, path_of
+from prefix.index import RUN_WEIGHT
 
 SEED = 7
 
@@ -54,7 +55,25 @@ def test_it_finds_what_the_definition_says(done: list[tuple[list[int], int]], as
     assert found.own is None or found.own.text[:mine] == text_of(asked)[:mine]
 
 
-@given(st.lists(st.tuples(prompts, holders), max_size=30), st.integers(4, 20), st.integers(0, 6000))
+@given(st.lists(st.tuples(prompts, holders), max_size=8), prompts, holders)
+def test_a_last_step_is_found_without_searching_anew(
+    done: list[tuple[list[int], int]], asked: list[int], holder: int
+) -> None:
+    """Behind all that was found, and behind what the asked holder finished: as a search of that path would."""
+    history: History[bytes] = History()
+    for words, who in done:
+        history.add(steps(text_of(words)), finished(text_of(words), who))
+    path = steps(text_of(asked))
+    found = history.find(path, holder)
+    for step in {steps(text_of(words))[-1] for words, _ in done}:
+        longer = history.find([*path[: found.steps], step], holder)
+        assert history.further(found, step, holder) == (longer if longer.steps > found.steps else None)
+        if 0 < found.mine < found.steps:
+            mine = history.find([*path[: found.mine], step], holder).mine
+            assert history.holds_end(found, step, holder) == (mine > found.mine)
+
+
+@given(st.lists(st.tuples(prompts, holders), max_size=30), st.integers(4, 40), st.integers(0, 6000))
 def test_it_stays_within_its_bounds(done: list[tuple[list[int], int]], capacity: int, room: int) -> None:
     """Blocks, runs and bytes; the prompt finished last is known if it fits at all."""
     history: History[bytes] = History(capacity, room)
@@ -65,7 +84,7 @@ def test_it_stays_within_its_bounds(done: list[tuple[list[int], int]], capacity:
         assert history._entries == sum(map(len, history._latest.values())) <= capacity
         assert history.text_bytes <= room
         found = history.find(steps(text), who)
-        if capacity >= 16:
+        if capacity >= RUN_WEIGHT * len(steps(text)):
             assert found.mine == len(steps(text))
             assert (found.nearest is not None) == (len(text) <= room)
 
