@@ -25,6 +25,7 @@ from gateway.retry import RetryBudget, Tries
 from gateway.tracing import note_attempt
 from gateway.upstream import Upstream
 from gateway.workers import Worker, Workers
+from telemetry.tracing import Attempt
 
 _CODES: dict[FaultKind, str] = {
     "refused": "no_engine",
@@ -79,15 +80,17 @@ class Attempts:
         Raises Refusal when none did.
         """
         tries = Tries(self._budget, self._most, self._dispatch.in_flight)
+        verdict: Verdict
+        noted: Attempt | None
         while True:
             place = await self._dispatch.place(prepared, tries.tried)
-            exchange.route, exchange.worker = place.route, place.worker
-            exchange.sight = self._misses.at_dispatch(prepared, place)
-            exchange.queued_s += place.waited_s
-            tries.tried.add(place.worker.id)
-            verdict: Verdict = "neither"
-            noted = note_attempt(exchange, place, self._now())
+            verdict, noted = "neither", None
             try:
+                exchange.route, exchange.worker = place.route, place.worker
+                exchange.sight = self._misses.at_dispatch(prepared, place)
+                exchange.queued_s += place.waited_s
+                tries.tried.add(place.worker.id)
+                noted = note_attempt(exchange, place, self._now())
                 body, hide = prepared.for_engine(place.worker.engine, place.rank)
                 exchange.dispatched = exchange.dispatched or self._now()
                 response, first = await self._ask(exchange, place, incoming, prepared, body, tries, comments)
