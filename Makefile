@@ -28,11 +28,11 @@ test: $(DEV)  ## the tests (under 3 minutes)
 	$(BIN)/python -m pytest -x -q
 
 test-slow: $(DEV)  ## the tests that take longer: the whole demo, soak
-	$(BIN)/python -m pytest -q -m 'slow and not engines'
+	$(BIN)/python -m pytest -q --durations=12 -m 'slow and not engines'
 
 test-engines: $(DEV)  ## the tests on two real SGLang engines (installs them under .engines, 1.6 GB)
 	$(BIN)/python examples/real_sglang_cpu/run.py setup
-	$(BIN)/python -m pytest -q -m engines -s tests/integration
+	$(BIN)/python -m pytest -q --durations=12 -m engines -s tests/integration
 
 lint: $(DEV)  ## ruff, formatting, types, import contracts
 	$(BIN)/ruff check .
