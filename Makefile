@@ -24,7 +24,7 @@ $(DEV): $(READY)
 demo: $(READY)  ## the main job on this machine: engines, gateway, a public trace, three ways to route it
 	$(BIN)/prefixgate demo
 
-test: $(DEV)  ## the tests (under 3 minutes)
+test: $(DEV)  ## the tests (3 to 5 minutes)
 	$(BIN)/python -m pytest -x -q
 
 test-slow: $(DEV)  ## the tests that take longer: the whole demo, soak
