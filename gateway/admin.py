@@ -71,10 +71,8 @@ class AdminGuard:
             raise Refusal("admin_refused", f"the Origin header is not this gateway's{ask}")
 
 
-def admin_routes(
-    guard: AdminGuard, workers: Workers, health: Health, aggregate: Aggregate, exporters: Exporters
-) -> APIRouter:
-    """`/workers`, `/workers/{id}`, `/workers/{id}/drain`, `/metrics`, `/docs`, `/openapi.json`."""
+def worker_routes(guard: AdminGuard, workers: Workers, health: Health, aggregate: Aggregate) -> APIRouter:
+    """`/workers`, `/workers/{id}`, `/workers/{id}/drain`."""
     routes = APIRouter()
 
     def described(worker: Worker) -> dict[str, Any]:
@@ -112,6 +110,13 @@ def admin_routes(
         worker = workers.get(name)
         workers.drain(worker)
         return described(worker)
+
+    return routes
+
+
+def page_routes(guard: AdminGuard, exporters: Exporters) -> APIRouter:
+    """`/metrics`, `/docs`, `/openapi.json`."""
+    routes = APIRouter()
 
     @routes.get("/metrics")
     async def metrics(request: Request) -> Response:

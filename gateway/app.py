@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
 
 from gateway.access_log import AccessLog
-from gateway.admin import AdminGuard, admin_routes
+from gateway.admin import AdminGuard, page_routes, worker_routes
 from gateway.api_cache import cache_routes
 from gateway.api_live import Live, live_routes
 from gateway.api_prompts import prompt_routes
@@ -46,7 +46,7 @@ from telemetry.aggregate import Aggregate
 from telemetry.catalog import CAPTURES, HIT_RATE_CHANGE, SPANS
 from telemetry.labels import PATHS, Labels
 from telemetry.points import by_label, by_labels
-from telemetry.setup import create_exporters
+from telemetry.setup import Exporters, create_exporters
 
 _READ = "GET, HEAD, OPTIONS"
 _FIXED = (
@@ -167,7 +167,7 @@ def create_app(
         title="prefixgate",
         version=__version__,
         lifespan=lifespan,
-        openapi_url=None,  # these three are operators' pages: see admin_routes
+        openapi_url=None,  # these three are operators' pages: see gateway.admin.page_routes
         docs_url=None,
         redoc_url=None,
     )
@@ -177,19 +177,28 @@ def create_app(
     app.captures = captures
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.upstream, app.fleet, app.proxy, app.tracing = upstream, fleet, proxy, tracing
-    guard = AdminGuard(admin_token, config.host)
-    live = Live(shown.board, lambda: app.config, shown.now)
-    app.include_router(admin_routes(guard, workers, health, aggregate, exporters))
-    app.include_router(dashboard_routes(guard))
-    app.include_router(cache_routes(guard, aggregate))
-    app.events = Events(live.tick, shown.now)
-    app.include_router(live_routes(guard, live, app.events))
-    app.include_router(prompt_routes(guard, live, shown.causes.partings))
-    app.include_router(tree_routes(guard, shown.recent, models))
-    app.include_router(request_routes(guard, proxy.misses))
-    app.include_router(public_routes(proxy, workers))
+    _mount(app, AdminGuard(admin_token, config.host), exporters)
     answer_errors(app)
     return app
+
+
+def _mount(app: Gateway, guard: AdminGuard, exporters: Exporters) -> None:
+    """Everything that is not proxied."""
+    shown, misses = app.shown, app.proxy.misses
+    live = Live(shown.board, lambda: app.config, shown.now)
+    app.events = Events(live.tick, shown.now)
+    for routes in (
+        worker_routes(guard, app.workers, app.health, app.aggregate),
+        page_routes(guard, exporters),
+        dashboard_routes(guard),
+        cache_routes(guard, app.aggregate),
+        live_routes(guard, live, app.events),
+        prompt_routes(guard, live, shown.causes.partings),
+        tree_routes(guard, shown.recent, app.models),
+        request_routes(guard, misses),
+        public_routes(app.proxy, app.workers),
+    ):
+        app.include_router(routes)
 
 
 def _labels(config: Config) -> Labels:

@@ -4,6 +4,7 @@ Past the limit all further label tuples share one cell, `other` in every label, 
 """
 
 import collections
+from abc import abstractmethod
 from bisect import bisect_left
 from dataclasses import dataclass, field, fields
 from typing import Final, TypeVar
@@ -35,8 +36,9 @@ class Cells(dict[Key, _Cell]):
             cell = self[key] = self._new()
         return cell
 
+    @abstractmethod
     def _new(self) -> _Cell:
-        raise NotImplementedError
+        """A cell with nothing counted."""
 
 
 @dataclass(slots=True)
