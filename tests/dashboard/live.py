@@ -28,7 +28,7 @@ from tests.gateway.running import Running, running
 SALTED = "initech"
 """The customer whose requests share nothing, as each has a salt of its own."""
 ENGINES = 3
-KV_TOKENS = 60_000
+KV_TOKENS = 30_000
 
 
 def traffic(count: int, seconds: float) -> Workload:
