@@ -35,6 +35,7 @@ from gateway.models import Models
 from gateway.otlp_settings import NOTHING_PUSHED, Otlp
 from gateway.proxy import Proxy
 from gateway.public import is_public, public_routes
+from gateway.response_ids import ResponseIds
 from gateway.scrape import worker_gauges
 from gateway.shown import Shown
 from gateway.tracing import Tracing
@@ -140,7 +141,7 @@ def create_app(
 
     misses = Misses()
     tracing = Tracing(otlp, misses, __version__)
-    proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets, misses, tracing)
+    proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets, misses, tracing, ResponseIds())
     exporters = create_exporters(
         aggregate,
         lambda: worker_gauges(workers, models),

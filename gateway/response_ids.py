@@ -58,6 +58,10 @@ class ResponseIds:
         self._owners.move_to_end(name)
         return known
 
+    async def elsewhere(self, name: str, now: float) -> Owner | None:
+        """Who made it, where other processes of this gateway may know; asked when `owner` says None."""
+        return None
+
     def _expire(self, now: float) -> None:
         while self._owners:
             name, oldest = next(iter(self._owners.items()))
