@@ -6,9 +6,10 @@ live in one process.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from secrets import token_bytes
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
@@ -75,6 +76,8 @@ class Gateway(FastAPI):
     captures: Captures
     events: Events
     shown: Shown
+    unmounted: Callable[[], None] | None
+    """Adds what is not proxied: 30 ms of schemas, paid when somebody asks first, not at every start."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Proxied paths go straight to the proxy; everything else is FastAPI's."""
@@ -91,8 +94,19 @@ class Gateway(FastAPI):
         elif api is not None:
             await self.proxy(api, scope, receive, send)
         else:
+            self._mounted()
             asked = {**scope, "method": "GET"} if method == "HEAD" else scope  # the server leaves the body out
             await super().__call__(asked, receive, send)
+
+    def openapi(self) -> dict[str, Any]:
+        """The description of what operators may ask."""
+        self._mounted()
+        return super().openapi()
+
+    def _mounted(self) -> None:
+        if self.unmounted is not None:
+            mount, self.unmounted = self.unmounted, None
+            mount()
 
     def drain(self) -> None:
         """Shutting down: no new requests, no more ticks for dashboards; what runs finishes."""
@@ -178,16 +192,16 @@ def create_app(
     app.captures = captures
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.upstream, app.fleet, app.proxy, app.tracing = upstream, fleet, proxy, tracing
-    _mount(app, AdminGuard(admin_token, config.host), exporters)
+    live = Live(shown.board, lambda: app.config, shown.now)
+    app.events = Events(live.tick, shown.now)
+    app.unmounted = lambda: _mount(app, AdminGuard(admin_token, config.host), exporters, live)
     answer_errors(app)
     return app
 
 
-def _mount(app: Gateway, guard: AdminGuard, exporters: Exporters) -> None:
+def _mount(app: Gateway, guard: AdminGuard, exporters: Exporters, live: Live) -> None:
     """Everything that is not proxied."""
     shown, misses = app.shown, app.proxy.misses
-    live = Live(shown.board, lambda: app.config, shown.now)
-    app.events = Events(live.tick, shown.now)
     for routes in (
         worker_routes(guard, app.workers, app.health, app.aggregate),
         page_routes(guard, exporters),
