@@ -58,9 +58,9 @@ class ResponseIds:
         self._owners.move_to_end(name)
         return known
 
-    async def elsewhere(self, name: str, now: float) -> Owner | None:
-        """Who made it, where other processes of this gateway may know; asked when `owner` says None."""
-        return None
+    async def seek(self, name: str, now: float) -> Owner | None:
+        """As `owner`; where other processes of this gateway may know it, they are asked."""
+        return self.owner(name, now)
 
     def _expire(self, now: float) -> None:
         while self._owners:

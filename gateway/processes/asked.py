@@ -8,7 +8,7 @@ in the file system, so nobody else can talk to the parent this way.
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from starlette.types import ASGIApp
@@ -22,7 +22,7 @@ _PIECE: Final = 64 << 10
 """Bytes of an answer in one message at most."""
 
 
-class Asked(Message):
+class Asked(Message, frozen=True):
     """The head of a request. client: address and port of who asks."""
 
     method: str
@@ -36,14 +36,14 @@ class Asked(Message):
     server: tuple[str, int | None] | None
 
 
-class Head(Message):
+class Head(Message, frozen=True):
     """The head of an answer."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
 
 
-class Piece(Message):
+class Piece(Message, frozen=True):
     """Bytes of a body, of a request or an answer. more: others follow."""
 
     data: bytes
@@ -71,15 +71,13 @@ async def ask(hand_over: Callable[[socket.socket], None], scope: Scope, receive:
         wire.close()
 
 
-async def answer(app: ASGIApp, end: socket.socket, before: Callable[[Scope], Awaitable[None]]) -> None:
-    """Answer what a child asks over this end. before: awaited when the head is there."""
+async def answer(app: ASGIApp, end: socket.socket) -> None:
+    """Answer what a child asks over this end."""
     wire: Wire[Asked | Piece] = await Wire.open(end, Asked | Piece)
     try:
         asked = await wire.hear()
         if isinstance(asked, Asked):
-            scope = _scope(asked)
-            await before(scope)
-            await app(scope, _receiver(wire), _sender(wire))
+            await app(_scope(asked), _receiver(wire), _sender(wire))
     finally:
         wire.close()
 
@@ -119,14 +117,14 @@ def _sender(wire: Wire[Any]) -> Send:
         if message["type"] == "http.response.start":
             wire.say(Head(message["status"], message["headers"]))
             return
-        async for data, more in _pieces(message.get("body", b""), message.get("more_body", False)):
+        for data, more in _pieces(message.get("body", b""), message.get("more_body", False)):
             wire.say(Piece(data, more))
             await wire.flushed()
 
     return send
 
 
-async def _pieces(body: bytes, more: bool) -> AsyncIterator[tuple[bytes, bool]]:
+def _pieces(body: bytes, more: bool) -> Iterator[tuple[bytes, bool]]:
     for start in range(0, len(body) or 1, _PIECE):
         yield body[start : start + _PIECE], more or start + _PIECE < len(body)
 

@@ -3,8 +3,8 @@
 Why not let the children accept? With SO_REUSEPORT the kernel picks by a hash of the addresses: a client that keeps
 four connections open may have them all at one of four processes, for hours. From one inherited socket whoever wakes
 first takes all that wait. Node's cluster hands out connections for the same reason
-(https://nodejs.org/api/cluster.html#how-it-works); what each way gives was measured (docs/processes.md). It also means
-that a child that ends takes no connection with it that was not its own yet: they wait here.
+(https://nodejs.org/api/cluster.html#how-it-works); what each way gives was measured (docs/processes.md). And a child
+that ends takes no connection with it that was not its own yet: they wait here.
 
 A connection is passed as a file descriptor (SCM_RIGHTS, unix(7)); the child sees the client's address on it.
 """
@@ -76,7 +76,7 @@ class Doorway:
                 self._give(connection, takers)
 
     def _give(self, connection: socket.socket, takers: list[Taker]) -> None:
-        """To the one with the fewest; of several by turns. Who takes nothing now is passed over; else it is closed."""
+        """To the one with the fewest; of several by turns. Closed when nobody takes it."""
         self._turn += 1
         turn = self._turn % len(takers)
         for taker in sorted(takers[turn:] + takers[:turn], key=lambda taker: taker.open):

@@ -22,6 +22,11 @@ class Ends:
         """Pass a socket on; ours may be closed then. Raises OSError when the other end is busy or has gone."""
         socket.send_fds(self._end, [b"\0"], [passed.fileno()])
 
+    def stop(self) -> None:
+        """Take what is there and nothing more; what is passed to the other end still arrives."""
+        self._read()
+        asyncio.get_running_loop().remove_reader(self._end)
+
     def close(self) -> None:
         """Nothing more is passed."""
         if self._end.fileno() >= 0:

@@ -20,7 +20,7 @@ _KINDS: Final = {engine.kind: engine for engine in ENGINES}
 
 
 class ToldWorkers(Workers):
-    """The parent's. changed: called with a worker after every change of it; left: with its id when it is taken out."""
+    """The parent's. changed: called with a worker after every change; left: with its id when it is taken out."""
 
     def __init__(self, models: Models, changed: Callable[[Worker], None], left: Callable[[str], None]) -> None:
         super().__init__(models)

@@ -1,21 +1,22 @@
 """One child as its parent knows it: its questions and answers, its connections, how it stands."""
 
 import asyncio
-import logging
 import signal
 import socket
+import time
 from collections.abc import Callable
 from typing import Final
 
 from gateway.processes.ends import Ends
 from gateway.processes.messages import (
     Applied,
-    Begin,
     Closed,
+    Drain,
     Examined,
     Failed,
     Finished,
     Kept,
+    Leaving,
     Message,
     Sought,
     Standing,
@@ -32,14 +33,14 @@ _KILLED_S: Final = 2.0
 """A child whose wire has ended has so long to end itself."""
 Answer = Applied | Standing | Examined
 Told = Finished | Suspected | Kept | Sought
-_log = logging.getLogger("prefixgate")
 
 
 class Member:
     """A child. number: its place, which its successor has too. tell: called with what it says unasked; asked: with
-    the pipe of each operator's request that came to it; ready: it serves; closed: a connection of its ended.
+    the pipe of each operator's request that came to it.
 
-    standing: how it stood when last asked. fault: why it could not begin.
+    standing: how it stood when last asked. heard: when it last said something, monotonic seconds. fault: why it could
+    not begin.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Member:
         self.process = spawned.process
         self.started = asyncio.Event()
         self.fault: str | None = None
+        self.heard = time.monotonic()
         self.standing = NOBODY
         self._wire = wire
         self._tell = tell
@@ -102,9 +104,8 @@ class Member:
         finally:
             self._waiting.pop(serial, None)
 
-    async def live(self, begin: Begin) -> None:
-        """Have it begin, and listen to it until its end."""
-        self._wire.say(begin)
+    async def live(self) -> None:
+        """Listen to it until its end."""
         async for message in self._wire.messages():
             self._hear(message)
         self.stop_taking()
@@ -125,6 +126,7 @@ class Member:
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     def _hear(self, message: ToParent) -> None:
+        self.heard = time.monotonic()
         match message:
             case Applied() | Standing() | Examined():
                 if isinstance(message, Standing):
@@ -135,6 +137,9 @@ class Member:
             case Started():
                 self._taking = True
                 self.started.set()
+            case Leaving():
+                self.stop_taking()
+                self.say(Drain())
             case Failed(reason):
                 self.fault = reason
             case Closed(connections):

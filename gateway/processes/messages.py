@@ -1,4 +1,4 @@
-"""What the processes of one gateway say to each other. Serials number the questions of the parent; answers carry them."""
+"""What the processes of one gateway say to each other. Serials number the parent's questions; answers carry them."""
 
 from typing import Any
 
@@ -32,14 +32,14 @@ class WorkerView(msgspec.Struct, frozen=True, array_like=True):
     last_error: str | None
 
 
-class Begin(Message):
+class Begin(Message, frozen=True):
     """The first thing a child hears. secret: random, of redaction and samples where no key is configured."""
 
     config: Config
     secret: bytes
 
 
-class Fleet(Message):
+class Fleet(Message, frozen=True):
     """What became of workers: changed or new ones, and ids of those that were taken out."""
 
     serial: int
@@ -47,31 +47,31 @@ class Fleet(Message):
     left: tuple[str, ...] = ()
 
 
-class Reload(Message):
+class Reload(Message, frozen=True):
     """Another configuration."""
 
     serial: int
     config: Config
 
 
-class Look(Message):
+class Look(Message, frozen=True):
     """How do you stand? Everything said before is known when the answer is."""
 
     serial: int
 
 
-class Examine(Message):
+class Examine(Message, frozen=True):
     """What parted a request of yours from its nearest?"""
 
     serial: int
     request_id: str
 
 
-class Drain(Message):
+class Drain(Message, frozen=True):
     """No new requests; end when those that run have ended."""
 
 
-class Kept(Message):
+class Kept(Message, frozen=True):
     """A worker keeps a response of this id. worker: None when nobody knows one. customer: whose it is."""
 
     name: str
@@ -79,23 +79,27 @@ class Kept(Message):
     customer: str | None
 
 
-class Sought(Message):
+class Sought(Message, frozen=True):
     """Which worker keeps a response of this id? Answered by Kept."""
 
     name: str
 
 
-class Started(Message):
+class Started(Message, frozen=True):
     """A child serves."""
 
 
-class Failed(Message):
+class Leaving(Message, frozen=True):
+    """A child was told by a signal of its own to end, and waits for Drain."""
+
+
+class Failed(Message, frozen=True):
     """A child cannot serve, and ends."""
 
     reason: str
 
 
-class Applied(Message):
+class Applied(Message, frozen=True):
     """A change took effect. error: why it did not."""
 
     serial: int
@@ -103,9 +107,11 @@ class Applied(Message):
 
 
 class Ended(msgspec.Struct, frozen=True, array_like=True):
-    """A finished request. blocks: the first hashes of its prompt, 8 bytes each in this machine's order; size: bytes of
-    its view. view: of one of the first prompts of its version. parting: size, shared and recurring bytes where some of
-    it is `divergent`."""
+    """A finished request.
+
+    blocks: the first hashes of its prompt, 8 bytes each in this machine's order. size: bytes of its view. view: where
+    it is one of the first prompts of its version. parting: size, shared and recurring bytes, of one that parts.
+    """
 
     record: RequestRecord
     blocks: bytes = b""
@@ -114,20 +120,20 @@ class Ended(msgspec.Struct, frozen=True, array_like=True):
     parting: tuple[int, int, int] | None = None
 
 
-class Finished(Message):
+class Finished(Message, frozen=True):
     """Requests that ended, in this order. lost: earlier ones that could not be told."""
 
     ended: list[Ended]
     lost: int = 0
 
 
-class Closed(Message):
+class Closed(Message, frozen=True):
     """So many connections are closed of all that were handed over."""
 
     connections: int
 
 
-class Suspected(Message):
+class Suspected(Message, frozen=True):
     """A request found nobody listening at a worker."""
 
     worker: str
@@ -142,7 +148,7 @@ class WorkerStanding(msgspec.Struct, frozen=True, array_like=True):
     cache_report: bool | None
 
 
-class Standing(Message):
+class Standing(Message, frozen=True):
     """How a child stands. queued: requests by model; captures, spans: by what became of them, since its start."""
 
     serial: int
@@ -152,7 +158,7 @@ class Standing(Message):
     spans: dict[str, int]
 
 
-class Examined(Message):
+class Examined(Message, frozen=True):
     """The cause, None when it is not to be seen (any more), and the CPU seconds that finding it took."""
 
     serial: int
@@ -161,4 +167,4 @@ class Examined(Message):
 
 
 ToChild = Begin | Fleet | Reload | Look | Examine | Drain | Kept
-ToParent = Started | Failed | Applied | Finished | Closed | Suspected | Standing | Examined | Kept | Sought
+ToParent = Started | Leaving | Failed | Applied | Finished | Closed | Suspected | Standing | Examined | Kept | Sought

@@ -24,5 +24,5 @@ def spawn() -> Spawned:
     with its_wire, its_ends:
         inherited = its_wire.fileno(), its_ends.fileno()
         command = [sys.executable, "-m", "gateway.processes", *map(str, inherited)]
-        process = subprocess.Popen(command, pass_fds=inherited, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(command, pass_fds=inherited, stdin=subprocess.DEVNULL)  # noqa: S603
     return Spawned(process, wire, ends)

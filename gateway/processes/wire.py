@@ -1,10 +1,11 @@
 """Messages over a stream between two processes of one gateway: a length, then msgpack.
 
-A reader trusts the writer to be this very program, started from the same files; a stream that is cut in a message ends
-like one that is cut between two.
+A reader trusts the writer to be this very program, started from the same files; a stream that is cut in a message
+ends like one that is cut between two.
 """
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator
 from typing import Any, Final, Generic, TypeVar
@@ -42,10 +43,8 @@ class Wire(Generic[T]):
 
     async def flushed(self) -> None:
         """Until the other end took most of what was said. One that has gone takes all."""
-        try:
+        with contextlib.suppress(ConnectionError):
             await self._writer.drain()
-        except ConnectionError:
-            pass
 
     async def hear(self) -> T | None:
         """The next message; None when the other end has gone."""
