@@ -64,7 +64,7 @@ async def ask(hand_over: Callable[[socket.socket], None], scope: Scope, receive:
     wire.say(_asked(scope))
     upwards = asyncio.create_task(_upwards(wire, receive))
     try:
-        if not await _downwards(wire, send):
+        if not await _downwards(wire, send) and not upwards.done():  # else the client has left
             raise Refusal("internal_error")
     finally:
         upwards.cancel()
