@@ -114,11 +114,11 @@ class Child:
             async with self._upstream:
                 await self._server.serve(sockets=[])
         await asyncio.to_thread(self._tracing.close)
-        telling.cancel()
-        hearing.cancel()
+        for task in (telling, hearing):
+            task.cancel()
+        await asyncio.gather(telling, hearing, return_exceptions=True)
         self._stand(0)
-        await self._wire.flushed()
-        self._wire.close()
+        await self._wire.finish()
 
     async def _begun(self) -> None:
         await self._server.accepting.wait()
@@ -204,6 +204,9 @@ class Child:
     async def _serve(self, connection: socket.socket) -> None:
         try:
             await self._server.take(connection)
+            if self._server.should_exit:  # perhaps it missed that all connections were to end
+                for each in list(self._server.server_state.connections):
+                    each.shutdown()
         except OSError:  # it went while it was handed over, or its TLS handshake failed
             connection.close()
         finally:
@@ -230,7 +233,7 @@ async def serve(wire_end: socket.socket, ends: socket.socket) -> None:
         child = Child(begin, wire, ends)
     except (ConfigError, Refusal) as error:
         wire.say(Failed(str(error)))
-        wire.close()
+        await wire.finish()
         return
     child.hear(fleet)
     await child.run()

@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 _LENGTH: Final = 4
+_UNREAD: Final = 64 << 10
 _encode: Final = msgspec.msgpack.Encoder().encode
 T = TypeVar("T")
 
@@ -59,6 +60,15 @@ class Wire(Generic[T]):
         while (message := await self.hear()) is not None:
             yield message
 
+    async def finish(self) -> None:
+        """Say that nothing follows, and wait until the other end goes: who closes with something unread resets the
+        connection, and what was said last may not be heard."""
+        with contextlib.suppress(ConnectionError):
+            self._writer.write_eof()
+            while await self._reader.read(_UNREAD):
+                """What is still said is left."""
+        self._writer.close()
+
     def close(self) -> None:
-        """What was said is still sent."""
+        """Be gone."""
         self._writer.close()
