@@ -18,6 +18,7 @@ _COMMANDS = {
     "rule": ("lint.cli", "rule", "Explain a rule of the linter, or list them."),
     "canon": ("gateway.prompt_cli", "canon", "Show the canonical body of a request."),
     "diff": ("gateway.prompt_cli", "diff", "Show where the prompts of two requests part, and why."),
+    "eval": ("gateway.quality.command", "evaluate", "Did the quality of the answers survive a change?"),
     "key": ("gateway.cli", "key", "Make API keys for customers."),
     "config": ("gateway.cli", "config", "Show the effective configuration."),
 }
