@@ -30,7 +30,7 @@ Now = Callable[[], float]
 class Answer(msgspec.Struct):
     """What became of one request that was sent; as in Outcome."""
 
-    content_s: array[float]
+    content_s: "array[float]"
     usage: Usage | None = None
     error: str | None = None
     detail: str = ""

@@ -40,7 +40,7 @@ _FILE = click.Path(path_type=Path)
               help="A and B by turns, or both at the same time.")  # fmt: skip
 @click.option("--window", metavar="TIME", help="Length of a turn.  [default: a twelfth of the run]")
 @click.option("--isolation", type=click.Choice(get_args(Isolation)),
-              help="What keeps a run, or a side, from finding another's cache: made-up prompts of its own, a cache_salt "
+              help="What keeps a run, or a side, out of another's cache: made-up prompts of its own, a cache_salt "
               "or nothing.  [default: prompts; for recorded ones none, with --compare salt]")  # fmt: skip
 @click.option("--seed", type=int, help="Of arrivals and made-up prompts.  [default: drawn and printed]")
 @click.option("--api", type=click.Choice(list(PATHS)), help="How a trace asks.  [default: chat]")

@@ -1,11 +1,11 @@
 """Do two targets differ, or is that chance?
 
 One idea: both got the same plan, cut into pairs of windows, so if they are the same it is chance which of a pair's
-two samples is A's. Exchange them in every way (or in 999 drawn ones) and see how often they then differ as much as the
-real ones: an exact test for any number, a 99th percentile too (Fisher's randomization test, on matched
-pairs). The interval of a difference is the bootstrap's, whole pairs drawn with replacement (Efron 1979), so requests
-that queued behind each other stay together. Several numbers are looked at, so their p-values are corrected by Holm
-(1979): with equal targets, one of them or more is called different in at most ALPHA of all runs.
+two samples is A's. Exchange them in every way (or in 999 drawn ones) and see how often they then differ as much as
+the real ones: an exact test for any number, a 99th percentile too (Fisher's randomization test, on matched pairs).
+The interval of a difference is the bootstrap's, whole pairs drawn with replacement (Efron 1979), so requests that
+queued behind each other stay together. Several numbers are looked at, so their p-values are corrected by Holm (1979):
+with equal targets, one of them or more is called different in at most ALPHA of all runs.
 
 What cannot be seen: luck that lasts for the whole run and longer than a window (which engine got the hot prompt).
 """

@@ -32,7 +32,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     due_s: float
     sent_s: float
     ended_s: float
-    content_s: array[float]
+    content_s: "array[float]"
     prompt_tokens: int | None = None
     input_tokens: int | None = None
     cached_tokens: int | None = None

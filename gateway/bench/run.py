@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -26,16 +27,18 @@ Begun = Callable[[Prepared], Callable[[Outcome], None]]
 
 
 class _Clock:
-    """Seconds since the run began, and the delays of the event loop."""
+    """Seconds since the run began, and the delays of the event loop.
+
+    Not the loop's own clock: uvloop's counts milliseconds, and stands still while callbacks run.
+    """
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._start = self._loop.time()
+        self._start = time.perf_counter()
         self._cpu = time.process_time()
         self.delays: list[float] = []
 
     def __call__(self) -> float:
-        return self._loop.time() - self._start
+        return time.perf_counter() - self._start
 
     def cpu_share(self) -> float:
         """Of one processor, since the run began."""
@@ -63,10 +66,8 @@ async def run(options: Options, source: Source, begun: Begun) -> Report:
         prepared = await prepare(options, source, targets)
         started = time.time()
         clock, outcomes = _Clock(), list[Outcome]()
-        samplers = [
-            Sampler(target.http, target.url, [url_of(engine) for engine in options.engine], clock)
-            for target in targets
-        ]
+        engines = [url_of(engine) for engine in options.engine]
+        samplers = [Sampler(target.http, target.url, engines, clock) for target in targets]
         interrupted = await _send(options, prepared, targets, samplers, clock, outcomes, begun(prepared))
     share = clock.cpu_share()
     return _report(options, prepared, urls, outcomes, samplers, clock, share, started, interrupted=interrupted)
@@ -131,6 +132,7 @@ def _report(
             slos,
             loop_s=clock.delays,
             cpu_share=cpu_share,
+            own_s=partial(prepared.turns.plan_s, nth),
         )
         for nth, url in enumerate(urls)
     ]

@@ -95,12 +95,18 @@ def spread(values: Iterable[float]) -> Spread | None:
 
 
 def summarize(
-    url: str, outcomes: Sequence[Outcome], slos: Sequence[Slo], *, loop_s: Iterable[float], cpu_share: float
+    url: str,
+    outcomes: Sequence[Outcome],
+    slos: Sequence[Slo],
+    *,
+    loop_s: Iterable[float],
+    cpu_share: float,
+    own_s: Callable[[float], float] = float,
 ) -> Summary:
-    """Everything about one side's outcomes."""
+    """Everything about one side's outcomes. own_s: from the run's time to one that stands still in others' turns."""
     measured = [outcome for outcome in outcomes if outcome.measured]
     completed = [outcome for outcome in measured if outcome.error is None]
-    seconds = span_s(measured)
+    seconds = span_s(measured, own_s)
     verdicts = [meets(outcome, slos) for outcome in completed]
     return Summary(
         url=url,
@@ -167,11 +173,11 @@ def length_of(outcome: Outcome) -> str:
     return f"{EDGES[row - 1]:,} to {EDGES[row] - 1:,}" if row else f"below {EDGES[0]:,}"
 
 
-def span_s(outcomes: Sequence[Outcome]) -> float:
+def span_s(outcomes: Sequence[Outcome], own_s: Callable[[float], float] = float) -> float:
     """From the first due time to the last end; 0 of nothing."""
     if not outcomes:
         return 0.0
-    return max(each.ended_s for each in outcomes) - min(each.due_s for each in outcomes)
+    return own_s(max(each.ended_s for each in outcomes)) - own_s(min(each.due_s for each in outcomes))
 
 
 def _groups(outcomes: Sequence[Outcome], name: Callable[[Outcome], str]) -> list[Group]:
