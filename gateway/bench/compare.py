@@ -1,7 +1,7 @@
 """Do two targets differ, or is that chance?
 
 One idea: both got the same plan, cut into pairs of windows, so if they are the same it is chance which of a pair's
-two samples is A's. Exchange them in every way (or in 999 drawn ones) and see how often they then differ as much as
+two samples is A's. Exchange them in every way (or in 499 drawn ones) and see how often they then differ as much as
 the real ones: an exact test for any number, a 99th percentile too (Fisher's randomization test, on matched pairs).
 The interval of a difference is the bootstrap's, whole pairs drawn with replacement (Efron 1979), so requests that
 queued behind each other stay together. Several numbers are looked at, so their p-values are corrected by Holm (1979):
@@ -24,8 +24,8 @@ ALPHA: Final = 0.05
 LEAST_PAIRS: Final = 10
 """With fewer not even the clearest difference could be told from chance, seven numbers being looked at."""
 
-_EXCHANGES: Final = 999
-_RESAMPLES: Final = 1_000
+_EXCHANGES: Final = 499
+_RESAMPLES: Final = 500
 _ALL_UP_TO: Final = 9
 
 Judgement = Literal["better", "worse", "no difference", "not enough windows"]
