@@ -70,6 +70,9 @@ class Candidates:
         if prepared.worker is not None:
             return frozenset((prepared.worker,))
         ready, api = prepared.group.ready, prepared.api
+        if prepared.salt is not None:  # an engine that would take no salt would mix customers' caches
+            salting = (name for name in ready if api.path in self._workers.get(name).engine.salted_paths)
+            ready = frozenset(salting) or ready
         if api.everywhere:
             return ready
         return frozenset(name for name in ready if self._workers.get(name).speaks(api.path)) or ready

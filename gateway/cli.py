@@ -14,10 +14,12 @@ _COMMANDS = {
     "serve": ("gateway.cli", "serve", "Run the gateway in front of your engines."),
     "demo": ("gateway.demo.command", "demo", "See it work: engines, gateway and a public trace on this machine."),
     "simulate": ("gateway.simulate.command", "simulate", "Compare routing policies on a trace, in virtual time."),
+    "bench": ("gateway.bench.command", "bench", "Measure TTFT, ITL, hit rate and errors under load."),
     "lint": ("lint.cli", "lint", "Find what breaks the prefix cache, in logs, bodies and source."),
     "rule": ("lint.cli", "rule", "Explain a rule of the linter, or list them."),
     "canon": ("gateway.prompt_cli", "canon", "Show the canonical body of a request."),
     "diff": ("gateway.prompt_cli", "diff", "Show where the prompts of two requests part, and why."),
+    "eval": ("gateway.quality.command", "evaluate", "Did the quality of the answers survive a change?"),
     "key": ("gateway.cli", "key", "Make API keys for customers."),
     "config": ("gateway.cli", "config", "Show the effective configuration."),
 }
