@@ -46,7 +46,7 @@ from gateway.version import __version__
 from gateway.workers import Workers
 from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
-from telemetry.catalog import CAPTURES, HIT_RATE_CHANGE, SPANS
+from telemetry.catalog import CAPTURES, HIT_RATE_CHANGE, PROCESS_RESTARTS, SPANS
 from telemetry.labels import PATHS, Labels
 from telemetry.points import by_label, by_labels
 from telemetry.setup import Exporters, create_exporters
@@ -169,6 +169,7 @@ def create_app(
         queued=lambda: together(proxy.dispatch.queued, others.queued()),
         further=lambda: (
             by_label(CAPTURES, together(captures.counts, others.captures())),
+            by_label(PROCESS_RESTARTS, others.restarts()),
             by_label(SPANS, together(tracing.counts(), others.spans())),
             by_labels(HIT_RATE_CHANGE, shown.board.hit_rate_changes()),
         ),

@@ -119,6 +119,9 @@ CAPTURES: Final = Metric("prefixgate.captures", "counter", "{capture}", ("outcom
 SPANS: Final = Metric("prefixgate.spans", "counter", "{span}", ("outcome",), 10,
     "Spans by what became of them: sent, dropped because too many waited, failed to be delivered (docs/tracing.md).",
     None)
+PROCESS_RESTARTS: Final = Metric("prefixgate.process.restarts", "counter", "{process}", ("process",), 256,
+    "Processes of the gateway that ended on their own and were started anew, by their number (docs/processes.md).",
+    None)
 WORKER_UP: Final = Metric("prefixgate.worker.up", "gauge", "1", ("worker",), 1000,
     "1 while the worker answers its health check, else 0.", "Workers")
 WORKER_BREAKER: Final = Metric("prefixgate.worker.breaker_open", "gauge", "1", ("worker",), 1000,
@@ -144,7 +147,7 @@ CATALOG: Final = (
     *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
     *(HTTP_DURATION, REQUEST_DURATION, CLIENT_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD, QUEUE_DURATION),
     *(QUEUED, WORKER_UP, WORKER_BREAKER, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
-    *(WORKER_UNCACHED, CAPTURES, SPANS),
+    *(WORKER_UNCACHED, CAPTURES, SPANS, PROCESS_RESTARTS),
 )
 
 _STABILITY: Final = {

@@ -56,8 +56,6 @@ class Crew:
 
     hear: called with what one says unasked; asked: with the pipe of each operator's request; ready: when one begins
     to take connections.
-
-    restarts: children that ended on their own since the start, and were started anew.
     """
 
     def __init__(self, config: Config, children: Sequence[Spawned]) -> None:
@@ -74,7 +72,7 @@ class Crew:
         self._past: dict[str, Mapping[str, int]] = {"captures": {}, "spans": {}}
         self._ending = False
         self._workers: ToldWorkers | None = None
-        self.restarts = 0
+        self._restarts = dict.fromkeys(range(1, config.processes + 1), 0)
         self.hear: Callable[[Member, Told], None]
         self.asked: Callable[[socket.socket], None]
         self.ready: Callable[[], None]
@@ -96,6 +94,10 @@ class Crew:
     def spans(self) -> Mapping[str, int]:
         """Spans of all children, also those that ended."""
         return together(self._past["spans"], _sum(member.standing.spans for member in self._all()))
+
+    def restarts(self) -> Mapping[str, int]:
+        """How often each child was started anew, by its number."""
+        return {str(number): count for number, count in self._restarts.items()}
 
     def taking(self) -> Iterator[Member]:
         """The children that are given connections."""
@@ -123,7 +125,7 @@ class Crew:
                 return
             if not self._begun[number - 1].is_set():
                 raise not_begun(member, how)
-            self.restarts += 1
+            self._restarts[number] += 1
             pause_s = _PAUSE_S if time.monotonic() - began > _STEADY_S else min(_LONGEST_PAUSE_S, 2 * pause_s)
             reason = member.fault or how
             _log.error("process %d (pid %d) ended: %s; again in %g s", number, member.process.pid, reason, pause_s)
