@@ -138,7 +138,8 @@ def decode_load(raw: bytes) -> dict[str, float]:
             load = engine.parse_load(raw)
         except EngineError:
             continue
-        return {RUNNING: load.running, WAITING: load.waiting}
+        if load is not None:
+            return {RUNNING: load.running} | ({} if load.waiting is None else {WAITING: load.waiting})
     return {}
 
 
