@@ -139,7 +139,8 @@ def decode_load(raw: bytes) -> dict[str, float]:
         except EngineError:
             continue
         if load is not None:
-            return {RUNNING: load.running} | ({} if load.waiting is None else {WAITING: load.waiting})
+            counts = {RUNNING: load.running, WAITING: load.waiting}
+            return {name: float(count) for name, count in counts.items() if count is not None}
     return {}
 
 
