@@ -14,7 +14,7 @@ from gateway.config import Config
 from gateway.credentials import load_secrets
 from gateway.errors import Refusal
 from gateway.otlp_settings import find_otlp
-from gateway.server import Server, collect_seldom, make_server, new_loop, set_up_logs
+from gateway.server import Server, collect_rarely, make_server, new_loop, set_up_logs
 from gateway.workers import Worker
 from prefix.errors import ConfigError
 
@@ -35,7 +35,7 @@ def run(config: Config, reload: Callable[[], Config]) -> None:
     app = create_app(config, admin_token=os.environ.get(ADMIN_TOKEN), secrets=secrets, otlp=otlp)
     server = make_server(app, config, lambda: app.config.body_timeout_s)
     listener = bind(config.host, config.port)
-    collect_seldom()
+    collect_rarely()
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(_serve(server, app, listener, config, reload))
 

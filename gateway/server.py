@@ -82,8 +82,8 @@ def set_up_logs() -> None:
     logging.getLogger("uvicorn.error").addFilter(_unforeseen)
 
 
-def collect_seldom() -> None:
-    """Have Python look for cycles seldom: what is there already, code and schemas, stays for good."""
+def collect_rarely() -> None:
+    """What this process has by now stays for good; from now on garbage is looked for as a server needs it."""
     gc.freeze()
     gc.set_threshold(*_COLLECTIONS)
 

@@ -6,7 +6,7 @@ import socket
 import sys
 
 from gateway.processes.child import serve
-from gateway.server import new_loop, set_up_logs
+from gateway.server import collect_rarely, new_loop, set_up_logs
 
 
 def main() -> None:
@@ -15,6 +15,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     set_up_logs()
     wire, ends = (socket.socket(fileno=int(each)) for each in sys.argv[1:3])
+    collect_rarely()
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(serve(wire, ends))
 

@@ -46,7 +46,7 @@ from gateway.processes.outbox import Outbox
 from gateway.processes.response_ids import ToldIds
 from gateway.processes.wire import Wire
 from gateway.proxy import Proxy
-from gateway.server import collect_seldom, make_server
+from gateway.server import make_server
 from gateway.tracing import Tracing
 from gateway.upstream import Upstream
 from gateway.version import __version__
@@ -236,5 +236,4 @@ async def serve(wire_end: socket.socket, ends: socket.socket) -> None:
         await wire.finish()
         return
     child.hear(fleet)
-    collect_seldom()
     await child.run()

@@ -29,7 +29,7 @@ from gateway.processes.member import Member, Told
 from gateway.processes.messages import Finished, Kept, Sought, Suspected
 from gateway.processes.spawn import Spawned
 from gateway.serve import ADMIN_TOKEN, announce, bind
-from gateway.server import collect_seldom, new_loop, set_up_logs
+from gateway.server import collect_rarely, new_loop, set_up_logs
 from gateway.tls import check_tls
 from prefix.causes import Cause
 from prefix.errors import ConfigError
@@ -68,7 +68,7 @@ class Parent:
 
     def run(self) -> None:
         """Serve until SIGTERM or SIGINT. Raises ConfigError when a child cannot begin."""
-        collect_seldom()
+        collect_rarely()
         with asyncio.Runner(loop_factory=new_loop) as runner:
             runner.run(self._run())
 
