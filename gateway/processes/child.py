@@ -40,10 +40,12 @@ from gateway.processes.messages import (
     Standing,
     Started,
     ToChild,
+    Told,
     WorkerStanding,
 )
 from gateway.processes.outbox import Outbox
 from gateway.processes.response_ids import ToldIds
+from gateway.processes.sharing import Sharing
 from gateway.processes.wire import Wire
 from gateway.proxy import Proxy
 from gateway.server import make_server
@@ -85,6 +87,7 @@ class Child:
             self._tracing,
             self._ids,
         )
+        self._sharing = Sharing(f"process {os.getpid()}", self._workers.models, self._proxy.limiter, self._wire.say)
         self._cors = Cors(config.cors_origins)
         self._server = make_server(self, config, lambda: self._config.body_timeout_s, lifespan="off", lost=self._lost)
         self._server.config.load()
@@ -110,6 +113,7 @@ class Child:
         hearing = loop.create_task(self._follow())
         telling = loop.create_task(self._begun())
         self._tracing.start()
+        self._sharing.start()
         with self._captures:
             async with self._upstream:
                 await self._server.serve(sockets=[])
@@ -143,6 +147,8 @@ class Child:
                 self._do(self._examine(serial, request_id))
             case Kept():
                 self._ids.learn(message, time.monotonic())
+            case Told():
+                self._sharing.hear(message)
             case Drain():
                 self._drain()
             case Begin():

@@ -18,7 +18,7 @@ from gateway.config import Config
 from gateway.models import Models
 from gateway.others import together
 from gateway.processes.fleet import ToldWorkers, view_of
-from gateway.processes.member import Answer, Member, Told, not_begun
+from gateway.processes.member import Answer, Member, Unasked, not_begun
 from gateway.processes.messages import (
     Applied,
     Begin,
@@ -55,7 +55,7 @@ class Crew:
     """The children; the first ones are there and know nothing yet.
 
     hear: called with what one says unasked; asked: with the pipe of each operator's request; ready: when one begins
-    to take connections.
+    to take connections; greet: with one that has heard how workers are; gone: with one that ended.
     """
 
     def __init__(self, config: Config, children: Sequence[Spawned]) -> None:
@@ -73,9 +73,11 @@ class Crew:
         self._ending = False
         self._workers: ToldWorkers | None = None
         self._restarts = dict.fromkeys(range(1, config.processes + 1), 0)
-        self.hear: Callable[[Member, Told], None]
+        self.hear: Callable[[Member, Unasked], None]
         self.asked: Callable[[socket.socket], None]
         self.ready: Callable[[], None]
+        self.greet: Callable[[Member], None]
+        self.gone: Callable[[Member], None]
 
     def workers(self, models: Models) -> ToldWorkers:
         """As gateway.others says."""
@@ -203,6 +205,7 @@ class Crew:
             member.say(Begin(self._config, self._secret))
             views = tuple(view_of(worker) for worker in self._workers or ())
             member.say(Fleet(self._next(), views))
+            self.greet(member)
             self._members[number] = member
             if self._ending:
                 member.say(Drain())
@@ -210,6 +213,7 @@ class Crew:
         finally:
             starting.cancel()
             self._members.pop(number, None)
+            self.gone(member)
             for kind in ("captures", "spans"):
                 self._past[kind] = together(self._past[kind], getattr(member.standing, kind))
         return member

@@ -23,6 +23,7 @@ class Wire(Generic[T]):
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, said: type[T] | Any) -> None:
         self._reader, self._writer = reader, writer
+        self._finished = False
         self._decoder: msgspec.msgpack.Decoder[T] = msgspec.msgpack.Decoder(said)
 
     @classmethod
@@ -37,8 +38,8 @@ class Wire(Generic[T]):
         return self._writer.transport.get_write_buffer_size()
 
     def say(self, message: object) -> None:
-        """Send a message; to who has gone nothing is sent."""
-        if not self._writer.transport.is_closing():
+        """Send a message; after `finish`, and to who has gone, nothing is sent."""
+        if not (self._finished or self._writer.transport.is_closing()):
             data = _encode(message)
             self._writer.write(len(data).to_bytes(_LENGTH, "big") + data)
 
@@ -64,7 +65,9 @@ class Wire(Generic[T]):
         """Say that nothing follows, and wait until the other end goes: who closes with something unread resets the
         connection, and what was said last may not be heard."""
         with contextlib.suppress(ConnectionError):
-            self._writer.write_eof()
+            if not (self._finished or self._writer.transport.is_closing()):
+                self._writer.write_eof()
+            self._finished = True
             while await self._reader.read(_UNREAD):
                 """What is still said is left."""
         self._writer.close()

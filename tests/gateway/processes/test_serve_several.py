@@ -29,6 +29,8 @@ _ADMIN = (
 _SAMPLE = re.compile(r"^(\w+)(\{[^\n]*\})? (\S+)$", re.MULTILINE)
 _EXACT = re.compile(r"\w+_(total|count)\b")
 _VARYING = ("uncached_by_reason", "request_id", "started", "now", "first_seen", "last_seen", "id", "url", "created")
+_LIMITED = "limits: {requests_per_s: 0.001, burst: 4}\ncustomers: {}\n"
+_WHEN_ASKED = ("running", "waiting", "kv_used_tokens")  # null until the engine was asked first
 Fields = dict[str, Any]
 
 
@@ -74,10 +76,16 @@ def runs(pid: int) -> bool:
         return False
 
 
+def _kind(name: str, value: Any) -> Any:
+    if name in _WHEN_ASKED:
+        return name
+    return type(value) if name in _VARYING else shape(value)
+
+
 def shape(value: Any) -> Any:
     """What kinds of values there are, and the exact ones of all that two runs must have in common."""
     if isinstance(value, dict):
-        return {name: type(each) if name in _VARYING else shape(each) for name, each in value.items()}
+        return {name: _kind(name, each) for name, each in value.items()}
     if isinstance(value, list):
         return sorted({repr(shape(each)) for each in value})
     return type(value)
@@ -199,6 +207,33 @@ async def test_a_killed_process_takes_nothing_back() -> None:
         requests = {name: value for name, value in after.items() if name.startswith("prefixgate_requests_total")}
         assert sum(after[f'prefixgate_process_restarts_total{{process="{n}"}}'] for n in (1, 2)) == 1
         assert sum(requests.values()) == 4 + 2 + 6  # what the killed one had open has no record
+
+
+async def test_what_one_process_learns_the_others_know(tmp_path: Path) -> None:
+    """A prompt that one placed is found by the other; a customer's limit is one, over all connections."""
+    engines = [SimulatedEngine(EngineOptions(speed=1e6, model="m")) for _ in range(2)]
+    config = tmp_path / "gateway.yaml"
+    async with engines[0], engines[1]:
+        config.write_text(f"engines: [{engines[0].url}, {engines[1].url}]\n{_LIMITED}", encoding="utf-8")
+        async with serve("--config", str(config), *_TWO) as served, connections(4) as clients:
+            await ready(clients[0], served, 2)
+            for number in range(6):
+                body = chat(f"{number} " + "words of a prompt " * 300, max_tokens=1)
+                found, named = [], {"x-prefixgate-customer": f"customer-{number}"}
+                for http in clients:
+                    async with http.post(served.url + CHAT, json=body, headers=named) as response:
+                        expected = int(response.headers["x-prefixgate-expected-cached-tokens"])
+                        found.append((response.headers["x-prefixgate-worker"], expected > 500))
+                    await asyncio.sleep(0.05)
+                assert found == [(found[0][0], nth > 0) for nth in range(4)]
+            named, codes = {"x-prefixgate-customer": "ann"}, []
+            for http in clients * 3:
+                async with http.post(served.url + CHAT, json=chat(max_tokens=1), headers=named) as response:
+                    codes.append(response.status)
+                await asyncio.sleep(0.05)
+            assert codes == [200] * 4 + [429] * 8
+            metric = await metrics(clients[0], served)
+            assert sum(value for name, value in metric.items() if name.startswith("prefixgate_prefix_tree")) == 60
 
 
 async def test_children_end_with_their_parent() -> None:
