@@ -31,6 +31,7 @@ from gateway.events import Events
 from gateway.exchange import Exchange
 from gateway.health import Health
 from gateway.misses import Misses
+from gateway.membership import Membership
 from gateway.models import Models
 from gateway.otlp_settings import NOTHING_PUSHED, Otlp
 from gateway.proxy import Proxy
@@ -65,6 +66,7 @@ class Gateway(FastAPI):
     workers: Workers
     models: Models
     health: Health
+    membership: Membership
     upstream: Upstream
     fleet: Fleet
     aggregate: Aggregate
@@ -128,6 +130,8 @@ def create_app(
     aggregate = Aggregate(_labels(config))
     health = Health(config, workers, upstream, lambda names: aggregate.labels.learn_models(names))
     fleet = Fleet(config, workers, health)
+    own = token_bytes(8).hex()
+    membership = Membership(own, workers, health)
     shown = Shown()
     access_log = AccessLog(config.access_log)
     captures = Captures(config.capture, secrets.capture, token_bytes(32))
@@ -176,6 +180,7 @@ def create_app(
     app.cors = Cors(config.cors_origins)
     app.captures = captures
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
+    app.membership = membership
     app.upstream, app.fleet, app.proxy, app.tracing = upstream, fleet, proxy, tracing
     _mount(app, AdminGuard(admin_token, config.host), exporters)
     answer_errors(app)
@@ -188,7 +193,7 @@ def _mount(app: Gateway, guard: AdminGuard, exporters: Exporters) -> None:
     live = Live(shown.board, lambda: app.config, shown.now)
     app.events = Events(live.tick, shown.now)
     for routes in (
-        worker_routes(guard, app.workers, app.health, app.aggregate),
+        worker_routes(guard, app.workers, app.membership, app.aggregate),
         page_routes(guard, exporters),
         dashboard_routes(guard),
         cache_routes(guard, app.aggregate),
