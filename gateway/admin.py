@@ -8,6 +8,7 @@ Host or Origin is not ours (which keeps web pages of a browser on this machine o
 import asyncio
 import hmac
 import ipaddress
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -71,7 +72,13 @@ class AdminGuard:
             raise Refusal("admin_refused", f"the Origin header is not this gateway's{ask}")
 
 
-def worker_routes(guard: AdminGuard, workers: Workers, membership: Membership, aggregate: Aggregate) -> APIRouter:
+def worker_routes(
+    guard: AdminGuard,
+    workers: Workers,
+    membership: Membership,
+    aggregate: Aggregate,
+    shared: Callable[[], dict[str, Any]],
+) -> APIRouter:
     """`/workers`, `/workers/{id}`, `/workers/{id}/drain`."""
     routes = APIRouter()
 
@@ -79,10 +86,11 @@ def worker_routes(guard: AdminGuard, workers: Workers, membership: Membership, a
         return describe(worker, workers) | delivered(aggregate.worker(worker.id))
 
     @routes.get("/workers")
-    async def list_workers(request: Request) -> dict[str, list[dict[str, Any]]]:
-        """Every worker: what it is, whether it may get requests, what its cache delivered, what should be changed."""
+    async def list_workers(request: Request) -> dict[str, Any]:
+        """Every worker: what it is, whether it may get requests, what its cache delivered, what should be changed.
+        `redis`: how sharing with other gateways goes."""
         guard(request)
-        return {"workers": [described(worker) for worker in workers]}
+        return {"workers": [described(worker) for worker in workers], "redis": shared()}
 
     @routes.post("/workers", status_code=202)
     async def add_worker(request: Request) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from gateway.limits import NO_LIMITS, Limits
 from gateway.management import may_be_proxied
 from gateway.otlp_settings import TracingConfig
 from gateway.policies import POLICIES
+from gateway.shared.settings import RedisConfig
 from prefix.canonical import Level, Rules
 from prefix.errors import ConfigError
 from prefix.hoist import Hoist
@@ -116,6 +117,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pool_idle_s: Positive = 4.0
     """At most; never longer than 0.8 of what the engine keeps them (5 s on uvicorn)."""
     drain_timeout_s: Annotated[float, msgspec.Meta(ge=0)] = 30.0
+    redis: RedisConfig = RedisConfig()
+    """Where several gateways share what they know (docs/many_gateways.md)."""
     otlp_endpoint: str | None = None
     """Base URL of an OpenTelemetry collector: metrics are pushed there."""
     otlp_protocol: Protocol | None = None
@@ -145,6 +148,10 @@ def check(config: Config, where: str) -> None:
         except ConfigError as error:
             raise ConfigError(f"{where}: route {name!r}: {error}") from None
     _check_capture(config, where)
+    try:
+        config.redis.check()
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
     try:
         config.discovery.check()
     except ConfigError as error:

@@ -1,8 +1,8 @@
 """What operators want of the workers: decided at one gateway, learned by the others.
 
 One idea: of two decisions about one URL the later one stands, everywhere (last writer wins). `stamp` is the wall
-clock in milliseconds, and more than any stamp known here, so a decision made in view of another one always beats it,
-however the clocks differ. Decisions live as long as one gateway does; what a configuration lists is each gateway's own.
+clock in milliseconds, and more than any stamp known here, so a decision made in view of another one beats it,
+however the clocks differ. Decisions live as long as one gateway does; what a configuration lists is not shared.
 """
 
 import logging
