@@ -44,7 +44,7 @@ class Alone:
         return {"1": 0}
 
 
-ALONE: Final[Others] = Alone()
+NO_OTHERS: Final[Others] = Alone()
 
 
 def together(ours: Mapping[str, int], theirs: Mapping[str, int]) -> Mapping[str, int]:

@@ -87,7 +87,9 @@ class Child:
             self._tracing,
             self._ids,
         )
-        self._sharing = Sharing(f"process {os.getpid()}", self._workers.models, self._proxy.limiter, self._wire.say)
+        self._sharing = Sharing(
+            f"process {os.getpid()}", self._workers.models, self._proxy.admission.limiter, self._wire.say
+        )
         self._cors = Cors(config.cors_origins)
         self._server = make_server(self, config, lambda: self._config.body_timeout_s, lifespan="off", lost=self._lost)
         self._server.config.load()

@@ -65,7 +65,7 @@ class Parent:
         self._crew.hear, self._crew.asked, self._crew.ready = self._hear, self._asked, self._doorway.open
         self._crew.greet, self._crew.gone = self._greet, self._gone
         self._sharing = Sharing(
-            "parent", app.models, app.proxy.limiter, lambda told: self._crew.tell_others(None, told)
+            "parent", app.models, app.proxy.admission.limiter, lambda told: self._crew.tell_others(None, told)
         )
         self._announcing: asyncio.Task[None] | None = None
         self._ending = False
