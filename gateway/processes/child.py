@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Coroutine
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from gateway.capture import Captures
@@ -45,7 +46,7 @@ from gateway.processes.messages import (
 )
 from gateway.processes.outbox import Outbox
 from gateway.processes.response_ids import ToldIds
-from gateway.processes.sharing import Sharing
+from gateway.processes.sharing import Sharing, over_redis
 from gateway.processes.wire import Wire
 from gateway.proxy import Proxy
 from gateway.server import make_server
@@ -87,9 +88,13 @@ class Child:
             self._tracing,
             self._ids,
         )
-        self._sharing = Sharing(
-            f"process {os.getpid()}", self._workers.models, self._proxy.admission.limiter, self._wire.say
-        )
+        models, limiter = self._workers.models, self._proxy.admission.limiter
+        self._sharing: Sharing | None = None
+        self._redis: AbstractAsyncContextManager[object] = nullcontext()
+        if config.redis.url is None:
+            self._sharing = Sharing(f"process {os.getpid()}", models, limiter, wire.say)
+        else:
+            self._redis = over_redis(config.redis, secrets.redis, models, limiter)
         self._cors = Cors(config.cors_origins)
         self._server = make_server(self, config, lambda: self._config.body_timeout_s, lifespan="off", lost=self._lost)
         self._server.config.load()
@@ -115,9 +120,10 @@ class Child:
         hearing = loop.create_task(self._follow())
         telling = loop.create_task(self._begun())
         self._tracing.start()
-        self._sharing.start()
+        if self._sharing is not None:
+            self._sharing.start()
         with self._captures:
-            async with self._upstream:
+            async with self._upstream, self._redis:
                 await self._server.serve(sockets=[])
         await asyncio.to_thread(self._tracing.close)
         for task in (telling, hearing):
@@ -149,12 +155,12 @@ class Child:
                 self._do(self._examine(serial, request_id))
             case Kept():
                 self._ids.learn(message, time.monotonic())
-            case Told():
+            case Told() if self._sharing is not None:
                 self._sharing.hear(message)
             case Drain():
                 self._drain()
-            case Begin():
-                """Only the first message is one."""
+            case Begin() | Told():
+                """Only the first message is one; with a Redis nothing is told over the pipe."""
 
     def _reconfigure(self, config: Config) -> str | None:
         """Take over another configuration; why not, else None."""

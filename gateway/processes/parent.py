@@ -64,9 +64,10 @@ class Parent:
         self._doorway = Doorway(self._listener, self._crew.taking)
         self._crew.hear, self._crew.asked, self._crew.ready = self._hear, self._asked, self._doorway.open
         self._crew.greet, self._crew.gone = self._greet, self._gone
-        self._sharing = Sharing(
-            "parent", app.models, app.proxy.admission.limiter, lambda told: self._crew.tell_others(None, told)
-        )
+        self._sharing: Sharing | None = None
+        if config.redis.url is None:  # else the application is a replica itself
+            limiter = app.proxy.admission.limiter
+            self._sharing = Sharing("parent", app.models, limiter, lambda told: self._crew.tell_others(None, told))
         self._announcing: asyncio.Task[None] | None = None
         self._ending = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -177,7 +178,8 @@ class Parent:
             case Told():
                 member.told.count(told)
                 self._crew.tell_others(member, told)
-                self._sharing.hear(told)
+                if self._sharing is not None:
+                    self._sharing.hear(told)
             case Sought(name):
                 owner = self._app.proxy.response_ids.owner(name, time.monotonic())
                 known = Kept(name, None, None) if owner is None else Kept(name, owner.worker, owner.customer)
@@ -185,12 +187,13 @@ class Parent:
 
     def _greet(self, member: Member) -> None:
         """Tell a child that begins what is learned, before it serves."""
-        member.say(self._sharing.greeting())
+        if self._sharing is not None:
+            member.say(self._sharing.greeting())
 
     def _gone(self, member: Member) -> None:
         """What an ended child had open is over."""
         goodbye = member.told.goodbye()
-        if goodbye is not None:
+        if goodbye is not None and self._sharing is not None:
             self._crew.tell_others(member, goodbye)
             self._sharing.hear(goodbye)
 

@@ -2,13 +2,17 @@
 
 One idea: each process is a replica (gateway.shared), and the parent the medium. A request that one process placed is
 in flight in the routers of all, and what one customer spends at one is spent at all, some milliseconds later. The
-parent listens too: it shows what workers hold, and tells a process that begins what was learned.
+parent listens too: it shows what workers hold, and tells a process that begins what was learned. With a Redis the
+processes are its replicas instead, one each.
 """
 
 import asyncio
+import os
+import socket
 import time
 from collections.abc import Callable, Mapping
-from typing import Final
+from secrets import token_bytes
+from typing import Any, ClassVar, Final
 
 from gateway.limits import Limiter
 from gateway.models import Models
@@ -16,6 +20,9 @@ from gateway.processes.messages import Told
 from gateway.shared.inbox import Inbox
 from gateway.shared.messages import VERSION, Batch, Bye, Decision, Head, Hello, Learned, Spent, decode_head, encode
 from gateway.shared.outbox import Outbox
+from gateway.shared.redis_start import redis_link
+from gateway.shared.replica import Replica
+from gateway.shared.settings import RedisConfig
 from gateway.version import __version__
 
 EVERY_S: Final = 0.01
@@ -105,8 +112,24 @@ class Heard:
         return Told(encode(last))
 
 
+def over_redis(config: RedisConfig, password: str | None, models: Models, limiter: Limiter) -> Any:
+    """A child's own link to the other processes and gateways, where there is a Redis. Raises ConfigError."""
+    name = f"{socket.gethostname()} process {os.getpid()}"
+    replica = Replica(token_bytes(8).hex(), name, __version__, models, _Fleet(), limiter)
+    return redis_link().RedisLink(config, password, replica, _known)
+
+
 class _Fleet:
-    """Which workers there are, the parent alone decides."""
+    """Which workers there are, the parent alone decides, and learns from other gateways."""
+
+    decisions: ClassVar[list[Decision]] = []
+
+    def __init__(self) -> None:
+        self.tell: Callable[[Decision], None] = self.learn
 
     def learn(self, decision: Decision) -> None:
-        """Nobody here sends one."""
+        """The parent hears it too."""
+
+
+async def _known(_: float) -> None:
+    """The parent told which workers there are before anything else."""

@@ -4,13 +4,13 @@ A transport calls `hello` whenever it is connected (again), sends what `batch` g
 `outbox.wake` and at least every BEAT_S, and hands what arrives to `inbox`. Nothing else is needed; time is given.
 """
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Protocol
 
 from gateway.limits import Limiter
-from gateway.membership import Membership
 from gateway.models import Models
 from gateway.shared.inbox import Inbox
-from gateway.shared.messages import Bye, Hello, Learned, Spent
+from gateway.shared.messages import Bye, Decision, Hello, Learned, Spent
 from gateway.shared.outbox import Outbox
 
 BEAT_S: Final = 1.0
@@ -23,11 +23,21 @@ ANSWER_S: Final = 0.1
 """Greetings that come within this time are answered together."""
 
 
+class Decisions(Protocol):
+    """Where operators' decisions are kept: gateway.membership, or nowhere. tell: hears what was decided here."""
+
+    tell: Callable[[Decision], None]
+
+    @property
+    def decisions(self) -> list[Decision]: ...
+    def learn(self, decision: Decision) -> None: ...
+
+
 class Replica:
     """One of the gateways of a fleet. own: its id, another one each time it starts. name, release: for people."""
 
     def __init__(
-        self, own: str, name: str, release: str, models: Models, membership: Membership, limiter: Limiter
+        self, own: str, name: str, release: str, models: Models, membership: Decisions, limiter: Limiter
     ) -> None:
         self.name = name
         self.outbox = Outbox(own)

@@ -5,7 +5,7 @@ import os
 import re
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from engine_adapter.simulated_options import EngineOptions
 from tests.gateway import test_serve
 from tests.gateway.fake_engine import FakeEngine, whole
 from tests.gateway.running import CHAT, SOON_S, chat
+from tests.gateway.shared.redis_server import RedisServer
 from tests.gateway.test_serve import Served, ready, serve
 
 pytestmark = pytest.mark.slow
@@ -209,14 +210,23 @@ async def test_a_killed_process_takes_nothing_back() -> None:
         assert sum(requests.values()) == 4 + 2 + 6  # what the killed one had open has no record
 
 
-async def test_what_one_process_learns_the_others_know(tmp_path: Path) -> None:
+@pytest.mark.parametrize("over", ["pipes", "redis"])
+async def test_what_one_process_learns_the_others_know(tmp_path: Path, over: str) -> None:
     """A prompt that one placed is found by the other; a customer's limit is one, over all connections."""
     engines = [SimulatedEngine(EngineOptions(speed=1e6, model="m")) for _ in range(2)]
     config = tmp_path / "gateway.yaml"
-    async with engines[0], engines[1]:
-        config.write_text(f"engines: [{engines[0].url}, {engines[1].url}]\n{_LIMITED}", encoding="utf-8")
+    async with engines[0], engines[1], AsyncExitStack() as stack:
+        lines = [f"engines: [{engines[0].url}, {engines[1].url}]", _LIMITED]
+        if over == "redis":
+            redis = RedisServer(tmp_path)
+            await redis.start()
+            stack.push_async_callback(redis.kill)
+            lines.append(f"redis: {{url: {redis.url}}}")
+        config.write_text("\n".join(lines), encoding="utf-8")
         async with serve("--config", str(config), *_TWO) as served, connections(4) as clients:
             await ready(clients[0], served, 2)
+            if over == "redis":
+                await asyncio.sleep(1.0)  # until all have met there
             for number in range(6):
                 body = chat(f"{number} " + "words of a prompt " * 300, max_tokens=1)
                 found, named = [], {"x-prefixgate-customer": f"customer-{number}"}
@@ -224,13 +234,13 @@ async def test_what_one_process_learns_the_others_know(tmp_path: Path) -> None:
                     async with http.post(served.url + CHAT, json=body, headers=named) as response:
                         expected = int(response.headers["x-prefixgate-expected-cached-tokens"])
                         found.append((response.headers["x-prefixgate-worker"], expected > 500))
-                    await asyncio.sleep(0.05)
+                    await asyncio.sleep(0.15)
                 assert found == [(found[0][0], nth > 0) for nth in range(4)]
             named, codes = {"x-prefixgate-customer": "ann"}, []
             for http in clients * 3:
                 async with http.post(served.url + CHAT, json=chat(max_tokens=1), headers=named) as response:
                     codes.append(response.status)
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.15)
             assert codes == [200] * 4 + [429] * 8
             metric = await metrics(clients[0], served)
             assert sum(value for name, value in metric.items() if name.startswith("prefixgate_prefix_tree")) == 60
