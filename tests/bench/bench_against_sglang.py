@@ -2,8 +2,8 @@
 
     python -m tests.bench.bench_against_sglang [--rounds 4] [--port 20710]
 
-Each round: a fresh file of chat bodies (so that no cache of an earlier round helps), half for either tool, who starts
-alternates. Two loads: closed loop with eight at a time, which leaves nothing to chance, and Poisson arrivals, which
+Each round: a fresh file of chat bodies of the same lengths for either tool, with texts of their own (so that no cache of an
+earlier run helps); who starts alternates. Two loads: closed loop with eight at a time, which leaves nothing to chance, and Poisson arrivals, which
 both tools draw for themselves. The target is the simulated engine in a process of its own; `--url` takes another one.
 Needs the real engines' environment (examples/real_sglang_cpu) for bench_serving and its tokenizer.
 """
@@ -35,9 +35,9 @@ LOADS: Final[Mapping[str, tuple[list[str], list[str]]]] = {
 NUMBERS: Final = ("TTFT p50 ms", "TTFT p99 ms", "ITL p50 ms", "ITL p99 ms", "requests/s", "output tokens/s")
 
 
-def bodies(count: int, key: str, model: str) -> str:
-    """So many chat bodies with texts of their own, of 100 to 3,000 tokens, answers of 8 to 64 tokens."""
-    draw = random.Random(key)
+def bodies(count: int, shape: str, key: str, model: str) -> str:
+    """So many chat bodies of 100 to 3,000 tokens, answers of 8 to 64. shape: of lengths; key: of texts."""
+    draw = random.Random(shape)
     lines = []
     for number in range(count):
         text = block_text(f"{key} {number}", 4 * draw.randrange(100, 3_000))
@@ -124,7 +124,7 @@ def measure(url: str, model: str, rounds: int, count: int) -> None:
             for nth in range(rounds):
                 for tool in (("prefixgate", "bench_serving"), ("bench_serving", "prefixgate"))[nth % 2]:
                     prompts = Path(folder) / f"{tool}{nth}.jsonl"
-                    prompts.write_text(bodies(count, f"{title} {tool} {nth} {time.time_ns()}", model))
+                    prompts.write_text(bodies(count, f"{title} {nth}", f"{tool} {time.time_ns()}", model))
                     numbers = (
                         ours(url, prompts, our_load, nth)
                         if tool == "prefixgate"

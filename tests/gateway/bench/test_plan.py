@@ -1,6 +1,6 @@
 """gateway.bench.plan: sessions stay in order over rounds, and two sides' turns never overlap."""
 
-from itertools import count, islice
+from itertools import count, islice, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -45,7 +45,7 @@ def test_a_sides_time_never_goes_back(side: int, window_s: float, reals: list[fl
     """It stands still in the other's windows, and all windows together are all the time there is."""
     turns = Turns("windows", window_s)
     plan = [turns.plan_s(side, real) for real in sorted(reals)]
-    assert all(after >= before - 1e-9 for before, after in zip(plan, plan[1:], strict=False))
+    assert all(after >= before - 1e-9 for before, after in pairwise(plan))
     both = turns.plan_s(0, max(reals)) + turns.plan_s(1, max(reals))
     assert both == pytest.approx(max(reals))
 
