@@ -2,9 +2,10 @@
 
     python -m tests.bench.bench_against_sglang [--rounds 4] [--port 20710]
 
-Each round: a fresh file of chat bodies of the same lengths for either tool, with texts of their own (so that no cache of an
-earlier run helps); who starts alternates. Two loads: closed loop with eight at a time, which leaves nothing to chance, and Poisson arrivals, which
-both tools draw for themselves. The target is the simulated engine in a process of its own; `--url` takes another one.
+Each round: a fresh file of chat bodies of the same lengths for either tool, with texts of their own (so that no cache
+of an earlier run helps); who starts alternates. Two loads: closed loop with eight at a time, which leaves nothing to
+chance, and Poisson arrivals, which both tools draw for themselves. The target is the simulated engine in a process of
+its own; `--url` takes another one.
 Needs the real engines' environment (examples/real_sglang_cpu) for bench_serving and its tokenizer.
 """
 
