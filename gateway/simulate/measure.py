@@ -97,4 +97,3 @@ def _serve(cache: RadixCache, request: SimulatedRequest) -> int:
         cache.insert(request.key, total)
     cache.unlock(node)
     return hit
-
