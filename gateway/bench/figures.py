@@ -3,10 +3,10 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Final
 
-from gateway.bench.gauges import UNITS, over_time
+from gateway.bench.gauges import ACCEPTED, KV_USE, RUNNING, UNITS, WAITING, over_time
 from gateway.bench.outcome import Outcome
 from gateway.bench.report import Report
 from gateway.bench.summary import Summary
@@ -14,7 +14,14 @@ from gateway.svg import Series, colour, plot
 
 _MOST_POINTS: Final = 300
 _MOST_DOTS: Final = 3_000
-_STEPS: Final = 60
+_STEPS: Final = 100
+_RATE_STEPS: Final = 25
+_TITLES: Final = {
+    RUNNING: "Running",
+    WAITING: "Waiting",
+    KV_USE: "KV use",
+    ACCEPTED: "Accepted draft tokens",
+}
 
 
 def figures(report: Report, names: Sequence[str]) -> Iterator[str]:
@@ -29,9 +36,8 @@ def figures(report: Report, names: Sequence[str]) -> Iterator[str]:
     yield _figure(
         "End to end: share of requests within ms (log)", _shares(good, names, _e2e), "ms", log_x=True, top=1.0
     )
-    yield _figure(
-        "In flight (line) and completed a second (dashed)", _load(measured, names), "seconds since the start"
-    )
+    yield _figure("In flight", _in_flight(measured, names), "seconds since the start")
+    yield _figure("Completed a second", _completed(good, names), "seconds since the start")
     yield _figure("TTFT p50, p95 (dashed) and p99, ms (log)", _by_length(report.sides, names), "prompt tokens from",
                   log_x=True, log_y=True)  # fmt: skip
     for gauge, unit in UNITS.items():
@@ -40,7 +46,7 @@ def figures(report: Report, names: Sequence[str]) -> Iterator[str]:
             for nth, (name, gauges) in enumerate(zip(names, report.gauges, strict=True))
             for place, (engine, points) in enumerate(over_time(gauges).get(gauge, {}).items())
         ]
-        title = f"{gauge.replace('_', ' ').capitalize()} by engine ({unit})"
+        title = f"{_TITLES[gauge]} by engine ({unit})"
         yield _figure(title, engines, "seconds since the start")
 
 
@@ -87,20 +93,29 @@ def _shares(
     return found
 
 
-def _load(sides: Sequence[Sequence[Outcome]], names: Sequence[str]) -> list[Series]:
-    """What was in flight, and how many completed a second, at so many moments."""
-    last = max((each.ended_s for side in sides for each in side), default=0.0)
-    step = last / _STEPS
-    moments = [step * nth for nth in range(_STEPS + 1)] if last else []
+def _in_flight(sides: Sequence[Sequence[Outcome]], names: Sequence[str]) -> list[Series]:
     found = []
     for nth, (name, side) in enumerate(zip(names, sides, strict=True)):
         begun, ended = sorted(each.sent_s for each in side), sorted(each.ended_s for each in side)
-        done = sorted(each.ended_s for each in side if each.error is None)
-        flying = [(at, float(bisect_right(begun, at) - bisect_right(ended, at))) for at in moments]
-        rate = [(at, (bisect_right(done, at) - bisect_right(done, at - step)) / step) for at in moments[1:]]
-        found.append(Series(f"{name}: in flight", colour(nth), flying))
-        found.append(Series(f"{name}: completed a second", colour(nth), rate, dashed=True))
+        flying = [(at, float(bisect_right(begun, at) - bisect_right(ended, at))) for at in _moments(sides, _STEPS)]
+        found.append(Series(name, colour(nth), flying))
     return found
+
+
+def _completed(sides: Sequence[Sequence[Outcome]], names: Sequence[str]) -> list[Series]:
+    found = []
+    for nth, (name, side) in enumerate(zip(names, sides, strict=True)):
+        ends = sorted(each.ended_s for each in side)
+        steps = pairwise(_moments(sides, _RATE_STEPS))
+        rates = [(to, (bisect_right(ends, to) - bisect_right(ends, at)) / (to - at)) for at, to in steps]
+        found.append(Series(name, colour(nth), rates))
+    return found
+
+
+def _moments(sides: Sequence[Sequence[Outcome]], steps: int) -> list[float]:
+    """So many steps from the start to the last end."""
+    last = max((each.ended_s for side in sides for each in side), default=0.0)
+    return [last / steps * nth for nth in range(steps + 1)] if last else []
 
 
 def _by_length(sides: Sequence[Summary], names: Sequence[str]) -> list[Series]:

@@ -7,7 +7,7 @@ an engine is asked for its load path and `/metrics`. What does not answer is lef
 import asyncio
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Final
+from typing import Final, Self
 
 import aiohttp
 import msgspec
@@ -76,12 +76,22 @@ class _Workers(msgspec.Struct):
 
 
 class Sampler:
-    """Looks at a target, and at the engines that are known besides, once a second until it is cancelled."""
+    """Looks at a target, and at the engines that are known besides, once a second until it is cancelled.
 
-    def __init__(self, http: aiohttp.ClientSession, url: str, engines: Sequence[str], now: Now) -> None:
+    headers: for the target only, never for an engine that it names. Use as an async context manager.
+    """
+
+    def __init__(self, url: str, engines: Sequence[str], now: Now, headers: Mapping[str, str]) -> None:
         self.seen: list[Gauge] = []
-        self._http, self._url, self._engines, self._now = http, url, list(engines), now
+        self._url, self._engines, self._now, self._headers = url, list(engines), now, headers
+        self._http = aiohttp.ClientSession(timeout=_PATIENCE)
         self._silent: set[str] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.close()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -114,7 +124,8 @@ class Sampler:
         if url in self._silent:
             return None
         try:
-            async with self._http.get(url, timeout=_PATIENCE, allow_redirects=False) as response:
+            headers = self._headers if url.startswith(f"{self._url}/") else {}
+            async with self._http.get(url, headers=headers, allow_redirects=False) as response:
                 if response.status == 200:
                     return await response.content.read(_LONGEST)
         except (aiohttp.ClientError, TimeoutError, OSError):

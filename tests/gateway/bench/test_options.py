@@ -32,6 +32,7 @@ GIVEN: dict[str, Any] = {
     "shrink": 1,
     "ignore_eos": True,
     "key_env": None,
+    "admin_key_env": None,
     "header": (),
     "engine": (),
     "timeout": "600s",

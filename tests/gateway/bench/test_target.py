@@ -25,11 +25,11 @@ async def test_models_are_asked_for() -> None:
 async def test_a_target_that_is_not_there_or_refuses(unused_tcp_port: int) -> None:
     """Says so, and what to do."""
     gone = Target(f"http://127.0.0.1:{unused_tcp_port}", {}, 5.0)
-    with pytest.raises(EngineError, match="cannot be reached .*is it running there"):
+    with pytest.raises(EngineError, match=r"cannot be reached .*is it running there"):
         await known_models(gone)
     await gone.http.close()
     async with target(plain({}), v1_models=401) as asked:
-        with pytest.raises(EngineError, match="refuses us .*--key-env"):
+        with pytest.raises(EngineError, match=r"refuses us .*--key-env"):
             await known_models(asked)
 
 
