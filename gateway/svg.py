@@ -105,8 +105,9 @@ def _axis(values: Sequence[float], begin: float, end: float, *, log: bool) -> Ax
 
 def _rounded(values: Sequence[float]) -> list[float]:
     """Marks at 1, 2 or 5 times a power of ten, around all values."""
-    low, high = min(values), max(values)
-    step = 10.0 ** floor(log10((high - low) or 1.0))
+    low = min(values)
+    high = max(values) if max(values) > low else low + 1.0
+    step = 10.0 ** floor(log10(high - low))
     step = next(step * each for each in (0.1, 0.2, 0.5, 1, 2, 5) if (high - low) / (step * each) <= _MOST_MARKS)
     first, last = floor(low / step), ceil(high / step)
     return [round(nth * step, 9) for nth in range(first, max(last, first + 1) + 1)]

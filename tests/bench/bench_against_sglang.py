@@ -4,8 +4,8 @@
 
 Each round: a fresh file of chat bodies of the same lengths for either tool, with texts of their own (so that no cache
 of an earlier run helps); who starts alternates. Two loads: closed loop with eight at a time, and Poisson arrivals:
-bench_serving draws them, and ours replays the same draws as a capture's times. The target is the simulated engine in a process of
-its own; `--url` takes another one.
+bench_serving draws them, and ours replays the same draws as a capture's times. The target is the simulated engine in
+a process of its own; `--url` takes another one.
 Needs the real engines' environment (examples/real_sglang_cpu) for bench_serving and its tokenizer.
 """
 
