@@ -28,7 +28,7 @@ _EXCHANGES: Final = 499
 _RESAMPLES: Final = 500
 _ALL_UP_TO: Final = 9
 
-Judgement = Literal["better", "worse", "no difference", "not enough windows"]
+Judgement = Literal["better", "worse", "no difference", "not enough windows", "not measured"]
 Statistic = Callable[[Sequence[Any]], float | None]
 
 
@@ -127,7 +127,7 @@ def _compare(metric: Metric, pairs: Sequence[tuple[list[Outcome], list[Outcome]]
     values = [tuple(sorted(chain.from_iterable(map(metric.pick, side))) for side in pair) for pair in pairs]
     a, b = (metric.statistic(list(chain.from_iterable(pair[side] for pair in values))) for side in (0, 1))
     if a is None or b is None:
-        return Compared(metric.name, metric.unit, a, b, None, None, None, None, "not enough windows")
+        return Compared(metric.name, metric.unit, a, b, None, None, None, None, "not measured")
     change = b - a
     as_much = [abs(found) >= abs(change) * (1 - 1e-9) for found in _exchanged(metric, values, lots)]
     resampled = sorted(_resampled(metric, values, lots))
@@ -180,8 +180,8 @@ def _judged(rows: Sequence[Compared], pairs: int) -> list[Compared]:
 
 def _verdict(row: Compared, p_value: float | None, pairs: int) -> Compared:
     verdict = row.verdict
-    if pairs < LEAST_PAIRS or p_value is None:
+    if pairs < LEAST_PAIRS:
         verdict = "not enough windows"
-    elif p_value >= ALPHA:
+    elif p_value is not None and p_value >= ALPHA:
         verdict = "no difference"
     return msgspec.structs.replace(row, p_value=p_value, verdict=verdict)

@@ -5,16 +5,16 @@ an engine is asked for its load path and `/metrics`. What does not answer is lef
 """
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Final, Self
 
 import aiohttp
 import msgspec
-from prometheus_client.parser import text_string_to_metric_families
 
 from engine_adapter.kinds import ENGINES
-from gateway.bench.client import Now
+from gateway.bench.client import Now, read_up_to
 from prefix.errors import EngineError
 
 EVERY_S: Final = 1.0
@@ -38,6 +38,12 @@ _METRICS: Final = {
     "vllm:kv_cache_usage_perc": KV_USE,
     "vllm:gpu_cache_usage_perc": KV_USE,
 }
+_SAMPLE: Final = re.compile(
+    rf"^({'|'.join(_METRICS)})(?:\{{.*\}})? ([-+]?(?:[0-9.]+(?:e[-+]?[0-9]+)?|NaN|Inf))(?: [0-9.]+)?$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Not the Prometheus client's parser: thousands of samples would hold up a running measurement."""
+
 _ADDED: Final = frozenset((RUNNING, WAITING))
 
 
@@ -127,7 +133,7 @@ class Sampler:
             headers = self._headers if url.startswith(f"{self._url}/") else {}
             async with self._http.get(url, headers=headers, allow_redirects=False) as response:
                 if response.status == 200:
-                    return await response.content.read(_LONGEST)
+                    return await read_up_to(response, _LONGEST)
         except (aiohttp.ClientError, TimeoutError, OSError):
             pass
         self._silent.add(url)
@@ -156,13 +162,9 @@ def decode_load(raw: bytes) -> dict[str, float]:
 def decode_metrics(page: str) -> dict[str, float]:
     """The gauges on an engine's /metrics: requests added up over ranks, shares and lengths their mean."""
     found: dict[str, list[float]] = {}
-    try:
-        for family in text_string_to_metric_families(page):
-            for sample in family.samples:
-                if (name := _METRICS.get(sample.name)) is not None and isfinite(sample.value):
-                    found.setdefault(name, []).append(sample.value)
-    except ValueError:
-        return {}
+    for metric, spelled in _SAMPLE.findall(page):
+        if isfinite(value := float(spelled)):
+            found.setdefault(_METRICS[metric], []).append(value)
     return {name: sum(values) / (1 if name in _ADDED else len(values)) for name, values in found.items()}
 
 

@@ -1,6 +1,7 @@
 """One run over real HTTP, from the first request to the report."""
 
 import asyncio
+import gc
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
@@ -64,12 +65,15 @@ async def run(options: Options, source: Source, begun: Begun) -> Report:
         for target in targets:
             stack.push_async_callback(target.http.close)
         prepared = await prepare(options, source, targets)
+        gc.collect()
+        gc.freeze()  # what was prepared stays, so that no collection during the run has to look at it
         started = time.time()
         clock, outcomes = _Clock(), list[Outcome]()
         engines = [url_of(engine) for engine in options.engine]
         told = admin_headers(options, headers)
         samplers = [await stack.enter_async_context(Sampler(url, engines, clock, told)) for url in urls]
         interrupted = await _send(options, prepared, targets, samplers, clock, outcomes, begun(prepared))
+    gc.unfreeze()
     share = clock.cpu_share()
     return _report(options, prepared, urls, outcomes, samplers, clock, share, started, interrupted=interrupted)
 

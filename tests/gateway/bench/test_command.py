@@ -12,9 +12,12 @@ from engine_adapter.engine_request import EngineConfig
 from engine_adapter.simulated import SimulatedEngine
 from engine_adapter.simulated_options import EngineOptions
 from gateway.bench.command import bench
+from gateway.capture_settings import CaptureConfig
+from gateway.config import RouteConfig
 from prefix.errors import PrefixgateError
 from tests.gateway.bench.target import STREAM, plain, streaming, target
 from tests.gateway.bench.test_source import capture, turn, written
+from tests.gateway.running import running
 
 MODEL = {"data": [{"id": "m"}]}
 
@@ -124,3 +127,25 @@ async def test_what_cannot_be_run_is_said(trace: str, arguments: tuple[str, ...]
         ran = await run("--url", asked.url, "--trace", trace, *words)
     assert isinstance(ran.exception, PrefixgateError)
     assert message in str(ran.exception)
+
+
+async def test_what_a_gateway_captures_can_be_replayed(tmp_path: Path, trace: str) -> None:
+    """The whole circle: a run through a gateway that captures (redacted), and its captures through it again: every
+    route and session that it saw, the engines' load by its `/workers`."""
+    folder, report = tmp_path / "captures", tmp_path / "r.json"
+    options = EngineOptions(config=EngineConfig(page_tokens=4), speed=1_000, model="m")
+    async with SimulatedEngine(options) as engine:
+        async with running(engine, capture=CaptureConfig(folder=str(folder)), routes={"r": RouteConfig()}) as gateway:
+            ran = await run(
+                "--url", gateway.url, "--trace", trace, "--header", "x-prefixgate-route: r", "--warmup", "0"
+            )
+            assert ran.exit_code == 0, ran.output
+        async with running(engine, routes={"r": RouteConfig()}) as gateway:
+            ran = await run("--url", gateway.url, "--trace", str(folder), "--json", str(report), "--warmup", "0")
+            assert ran.exit_code == 0, ran.output
+            assert {record.route for record in gateway.records} >= {"r"}
+    found = await read(report)
+    assert found["sides"][0]["total"]["completed"] == 6 + 1  # and the first run's probe
+    assert [group["name"] for group in found["sides"][0]["by_route"]] == ["r"]
+    assert {gauge["engine"] for gauge in found["gauges"][0]} == {engine.url}
+    assert "7 of 7 captured bodies are redacted" in ran.output

@@ -110,5 +110,6 @@ def test_answers_in_one_piece_have_no_ttft_to_compare() -> None:
     """Unknown on both sides: no change, no verdict."""
     whole = [outcome(side=side, pair=pair, content_s=[]) for pair in range(12) for side in (0, 1)]
     rows = {row.name: row for row in compare(whole, Random(0)).rows}
-    assert (rows["TTFT p50"].a, rows["TTFT p50"].change, rows["TTFT p50"].p_value) == (None, None, None)
+    ttft = rows["TTFT p50"]
+    assert (ttft.a, ttft.change, ttft.p_value, ttft.verdict) == (None, None, None, "not measured")
     assert len(rows) == len(METRICS)

@@ -97,5 +97,7 @@ def test_urls_and_headers() -> None:
     for bad in ("h:1", "ftp://h", "http://"):
         with pytest.raises(ConfigError, match="must look like http://host:port"):
             url_of(bad)
+    with pytest.raises(ConfigError, match="must not carry credentials"):
+        url_of("http://user:secret@h")
     with pytest.raises(ConfigError, match="must look like 'Name: value'"):
         header_of("secret")
