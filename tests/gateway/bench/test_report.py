@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from functools import cache
 from html.parser import HTMLParser
 from random import Random
 from typing import Any
@@ -39,12 +40,13 @@ def said(outcomes: list[Outcome], *, loop_s: Sequence[float] = (0.0,), cpu_share
     return "\n".join(found)
 
 
+@cache
 def report_of(sides: int) -> Report:
     """A run of one side, or of two that differ."""
     outcomes = list(traffic(Random(3), 12, slower=3.0))
     own = [[each for each in outcomes if each.side == nth] for nth in range(sides)]
     gauges = [[Gauge(1.0, "http://e", KV_USE, 0.25), Gauge(2.0, "http://e", KV_USE, 0.5)] for _ in own]
-    comparison = compare(outcomes, Random(3)) if sides == 2 else None
+    comparison = compare(outcomes, Random(3), exchanges=199, resamples=99) if sides == 2 else None
     summaries = [side(each) for each in own]
     kept = outcomes if sides == 2 else own[0]
     return Report("1.0", 0.0, SETTING, summaries, comparison, ["careful <now>"], False, kept, gauges)
