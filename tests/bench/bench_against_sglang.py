@@ -3,7 +3,7 @@
     python -m tests.bench.bench_against_sglang [--rounds 4] [--port 20710]
 
 Each round: a fresh file of chat bodies of the same lengths for either tool, with texts of their own (so that no cache
-of an earlier run helps); who starts alternates. Two loads: closed loop with eight at a time, and Poisson arrivals:
+of an earlier run helps); who starts alternates. Two loads: closed loop with six at a time, and Poisson arrivals:
 bench_serving draws them, and ours replays the same draws as a capture's times. The target is the simulated engine in
 a process of its own; `--url` takes another one.
 Needs the real engines' environment (examples/real_sglang_cpu) for bench_serving and its tokenizer.
@@ -30,7 +30,7 @@ from prefix.trace import block_text
 ROOT: Final = Path(__file__).parents[2]
 ENGINES: Final = Path(os.environ.get("PREFIXGATE_ENGINES", ROOT / ".engines"))
 SHIM: Final = ROOT / "examples/real_sglang_cpu/shim"
-AT_A_TIME, RATE = 8, 8
+AT_A_TIME, RATE = 6, 3
 CLOSED, POISSON = f"closed loop, {AT_A_TIME} at a time", f"Poisson, {RATE} requests/s"
 NUMBERS: Final = ("TTFT p50 ms", "TTFT p99 ms", "ITL p50 ms", "ITL p99 ms", "requests/s", "output tokens/s")
 
@@ -129,8 +129,8 @@ def theirs(url: str, prompts: Path, load: str, seed: int, count: int, model: str
 
 @contextmanager
 def engine(port: int) -> Iterator[str]:
-    """A simulated engine that answers."""
-    shape = ["--prefill-tokens-per-s", "25000", "--decode-step-ms", "8", "--kv-capacity", "400000"]
+    """A simulated engine that answers, slow enough that neither client's own work matters."""
+    shape = ["--prefill-tokens-per-s", "8000", "--decode-step-ms", "25", "--kv-capacity", "400000"]
     command = [sys.executable, "-m", "engine_adapter.simulated", "--port", str(port), *shape]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT)
     url = f"http://127.0.0.1:{port}"
