@@ -39,8 +39,8 @@ _METRICS: Final = {
     "vllm:gpu_cache_usage_perc": KV_USE,
 }
 _SAMPLE: Final = re.compile(
-    rf"^({'|'.join(_METRICS)})(?:\{{.*\}})? ([-+]?(?:[0-9.]+(?:e[-+]?[0-9]+)?|NaN|Inf))(?: [0-9.]+)?$",
-    re.IGNORECASE | re.MULTILINE,
+    rf"^({'|'.join(_METRICS)})(?:\{{.*\}})? ([-+]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|NaN|Inf))(?: [0-9.]+)?$",
+    re.MULTILINE,
 )
 """Not the Prometheus client's parser: thousands of samples would hold up a running measurement."""
 
@@ -160,11 +160,15 @@ def decode_load(raw: bytes) -> dict[str, float]:
 
 
 def decode_metrics(page: str) -> dict[str, float]:
-    """The gauges on an engine's /metrics: requests added up over ranks, shares and lengths their mean."""
+    """The gauges on an engine's /metrics: requests added up over ranks, shares and lengths their mean.
+
+    SGLang tells an accepted length of 0 where it does not speculate: then there is none.
+    """
     found: dict[str, list[float]] = {}
     for metric, spelled in _SAMPLE.findall(page):
-        if isfinite(value := float(spelled)):
-            found.setdefault(_METRICS[metric], []).append(value)
+        name = _METRICS[metric]
+        if isfinite(value := float(spelled)) and (value or name != ACCEPTED):
+            found.setdefault(name, []).append(value)
     return {name: sum(values) / (1 if name in _ADDED else len(values)) for name, values in found.items()}
 
 

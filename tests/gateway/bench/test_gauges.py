@@ -26,6 +26,7 @@ def test_metrics_of_ranks_are_one_engines() -> None:
     assert found == {RUNNING: 7.0, KV_USE: (0.2 + 0.4) / 2, ACCEPTED: 2.5}
     assert decode_metrics('vllm:num_requests_waiting{a="b"} 5\n') == {WAITING: 5.0}
     assert decode_metrics("no{such page") == {}
+    assert decode_metrics("sglang:spec_accept_length 0.0\nsglang:num_running_reqs 0.0\n") == {RUNNING: 0.0}
 
 
 def test_a_load_report_is_read_by_the_kind_that_can() -> None:
