@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from engine_adapter.kinds import KINDS
 from gateway.apis import is_plain
 from gateway.capture_settings import CaptureConfig
 from gateway.discovery.settings import DiscoveryConfig
@@ -67,6 +68,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
+    processes: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
+    """Processes that serve requests; more than one have a parent that owns the operators' pages."""
     engines: tuple[str, ...] = ()
     policy: str = "expected-ttft"
     level: Level = "safe"
@@ -77,6 +80,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     isolation_secret_file: str | None = None
     engine_credentials: dict[str, str] = {}
     """Engine URL, or "*" -> env:NAME or file:PATH of the key to send there."""
+    engine_kinds: dict[str, str] = {}
+    """Engine URL, or "*" -> its kind, where it is not to be found out: `openai` never is."""
+    prompt_cache_key: bool = False
+    """Whether hosted endpoints are told which requests share a prefix (docs/rewriting.md)."""
     engine_ca_file: str | None = None
     tls_cert: str | None = None
     tls_key: str | None = None
@@ -137,6 +144,8 @@ def check(config: Config, where: str) -> None:
     nearest(config.policy, POLICIES, f"{where}: unknown policy")
     if len({url.partition("://")[2] for url in config.engines}) != len(config.engines):
         raise ConfigError(f"{where}: an engine is listed twice")
+    for url, kind in config.engine_kinds.items():
+        nearest(kind, KINDS, f"{where}: engine_kinds: {url}: unknown kind")
     _check_paths(config.allow_paths, where)
     _check_origins(config.cors_origins, where)
     for name, route in config.routes.items():

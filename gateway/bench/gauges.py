@@ -155,7 +155,9 @@ def decode_load(raw: bytes) -> dict[str, float]:
             load = engine.parse_load(raw)
         except EngineError:
             continue
-        return {RUNNING: load.running, WAITING: load.waiting}
+        if load is not None:
+            counts = {RUNNING: load.running, WAITING: load.waiting}
+            return {name: float(count) for name, count in counts.items() if count is not None}
     return {}
 
 
