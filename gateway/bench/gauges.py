@@ -28,6 +28,7 @@ UNITS: Final = {
     KV_USE: "share of KV memory",
     ACCEPTED: "tokens a step",
 }
+_DRAFTS, _OF_DRAFTS = "drafts", "accepted of drafts"
 _METRICS: Final = {
     "sglang:num_running_reqs": RUNNING,
     "sglang:num_queue_reqs": WAITING,
@@ -37,6 +38,11 @@ _METRICS: Final = {
     "vllm:num_requests_waiting": WAITING,
     "vllm:kv_cache_usage_perc": KV_USE,
     "vllm:gpu_cache_usage_perc": KV_USE,
+    "vllm:spec_decode_num_drafts_total": _DRAFTS,
+    "vllm:spec_decode_num_accepted_tokens_total": _OF_DRAFTS,
+    "llamacpp:requests_processing": RUNNING,
+    "llamacpp:requests_deferred": WAITING,
+    "llamacpp:kv_cache_usage_ratio": KV_USE,
 }
 _SAMPLE: Final = re.compile(
     rf"^({'|'.join(_METRICS)})(?:\{{.*\}})? ([-+]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|NaN|Inf))(?: [0-9.]+)?$",
@@ -44,7 +50,8 @@ _SAMPLE: Final = re.compile(
 )
 """Not the Prometheus client's parser: thousands of samples would hold up a running measurement."""
 
-_ADDED: Final = frozenset((RUNNING, WAITING))
+_ADDED: Final = frozenset((RUNNING, WAITING, _DRAFTS, _OF_DRAFTS))
+_LOAD_PATHS: Final = tuple(dict.fromkeys(path for engine in ENGINES for path in engine.load_paths))
 
 
 class Gauge(msgspec.Struct, frozen=True, gc=False):
@@ -117,11 +124,12 @@ class Sampler:
         self.seen += [Gauge(at_s, url, name, value) for url, each in told.items() for name, value in each.items()]
 
     async def _engine(self, url: str) -> dict[str, float]:
-        found = decode_metrics((await self._get(f"{url}/metrics") or b"").decode(errors="replace"))
+        page = await self._get(f"{url}/metrics") or b""
+        found = decode_metrics(page.decode(errors="replace")) or decode_load(page)
         if RUNNING in found:
             return found
-        for path in ENGINES[0].load_paths:
-            if (raw := await self._get(url + path)) is not None:
+        for path in _LOAD_PATHS:
+            if path != "/metrics" and (raw := await self._get(url + path)) is not None:
                 return decode_load(raw) | found
         return found
 
@@ -164,14 +172,16 @@ def decode_load(raw: bytes) -> dict[str, float]:
 def decode_metrics(page: str) -> dict[str, float]:
     """The gauges on an engine's /metrics: requests added up over ranks, shares and lengths their mean.
 
-    SGLang tells an accepted length of 0 where it does not speculate: then there is none.
+    SGLang tells an accepted length of 0 where it does not speculate: then there is none. vLLM counts since its start.
     """
     found: dict[str, list[float]] = {}
     for metric, spelled in _SAMPLE.findall(page):
         name = _METRICS[metric]
         if isfinite(value := float(spelled)) and (value or name != ACCEPTED):
             found.setdefault(name, []).append(value)
-    return {name: sum(values) / (1 if name in _ADDED else len(values)) for name, values in found.items()}
+    told = {name: sum(values) / (1 if name in _ADDED else len(values)) for name, values in found.items()}
+    drafts, accepted = told.pop(_DRAFTS, 0.0), told.pop(_OF_DRAFTS, 0.0)
+    return told | ({ACCEPTED: 1 + accepted / drafts} if drafts else {})
 
 
 def over_time(gauges: Sequence[Gauge]) -> Mapping[str, Mapping[str, list[tuple[float, float]]]]:

@@ -26,6 +26,9 @@ def test_metrics_of_ranks_are_one_engines() -> None:
     assert found == {RUNNING: 7.0, KV_USE: (0.2 + 0.4) / 2, ACCEPTED: 2.5}
     assert decode_metrics('vllm:num_requests_waiting{a="b"} 5\n') == {WAITING: 5.0}
     assert decode_metrics("no{such page") == {}
+    drafts = "vllm:spec_decode_num_drafts_total{} 10.0\nvllm:spec_decode_num_accepted_tokens_total{} 15.0\n"
+    assert decode_metrics(drafts) == {ACCEPTED: 2.5}
+    assert decode_metrics("llamacpp:requests_processing 2\n") == {RUNNING: 2.0}
     assert decode_metrics("sglang:spec_accept_length 0.0\nsglang:num_running_reqs 0.0\n") == {RUNNING: 0.0}
 
 
