@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.apis import CHAT, GENERATE, MESSAGES, RESPONSES
@@ -36,6 +36,7 @@ class Ticks:
         return self.count
 
 
+@settings(max_examples=40)
 @given(st.sets(st.integers(1, len(b"".join(STREAM)) - 1)))
 def test_every_event_with_content_is_timed_once(cuts: set[int]) -> None:
     """However the stream is cut: when its last byte came."""
