@@ -72,7 +72,7 @@ class Source(msgspec.Struct, frozen=True):
         """What to send. key: of a trace's text; model, salt: for recorded bodies, None: as they are."""
         stream = self.kind == "bodies"
         return [
-            trace_body(each.what, number, text, key)
+            _made(each.what, number, text, key, each.where)
             if isinstance(each.what, TraceRequest)
             else recorded_body(each.what, each.path, model=model, salt=salt, stream=stream, where=each.where)
             for number, each in enumerate(self.requests)
@@ -93,8 +93,12 @@ def read_source(path: Path, *, api: str, block_tokens: int | None, most: int | N
     if b'"hash_ids"' not in first and b'"redact"' in first:
         return _captures(str(path), [(path, lines)], most)
     trace = list(parse_trace(lines, str(path)))
-    size = block_tokens or infer_block_tokens(trace)
-    return Source(path.name, "trace", _turns(trace[:most], PATHS[api], path), block_tokens=size)
+    try:
+        size = block_tokens or infer_block_tokens(trace)
+        turns = _turns(trace[:most], PATHS[api], path)
+    except TraceError as error:
+        raise TraceError(f"{path}: {error}") from None
+    return Source(path.name, "trace", turns, block_tokens=size)
 
 
 def read_bodies(path: Path, *, api: str | None, most: int | None) -> Source:
@@ -103,6 +107,13 @@ def read_bodies(path: Path, *, api: str | None, most: int | None) -> Source:
     if not found:
         raise TraceError(f"{path}: holds no request")
     return Source(path.name, "bodies", _in_sessions(found[:most]))
+
+
+def _made(turn: TraceRequest, number: int, text: TraceText, key: str, where: str) -> bytes:
+    try:
+        return trace_body(turn, number, text, key)
+    except TraceError as error:
+        raise TraceError(f"{where}: {error}") from None
 
 
 def _numbered(path: Path, lines: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
@@ -122,11 +133,11 @@ def _turns(trace: Sequence[TraceRequest], path: str, file: Path) -> list[Recorde
             at_s,
             path,
             turn,
-            str(file),
+            f"{file}: request {number}",
             session=None if turn.session is None else str(turn.session),
             prompt_tokens=turn.input_length,
         )
-        for turn, at_s in zip(trace, arrival_seconds(trace), strict=True)
+        for number, (turn, at_s) in enumerate(zip(trace, arrival_seconds(trace), strict=True), start=1)
     ]
     return _in_sessions(found)
 

@@ -169,6 +169,18 @@ def test_a_bad_line_of_a_trace_is_named(tmp_path: Path, line: bytes, message: st
         read(path, block_tokens=16)
 
 
+def test_a_trace_that_does_not_fit_is_named(tmp_path: Path) -> None:
+    """By file, and by request where one is at fault."""
+    back = written(tmp_path / "t", turn(9, 1, 2), turn(0, 1, 2))
+    with pytest.raises(TraceError, match="t: timestamps go back"):
+        read(back)
+    with pytest.raises(TraceError, match="t: tokens of a block: several sizes fit"):
+        read(written(tmp_path / "t", {"timestamp": 0, "input_length": 20, "output_length": 1, "hash_ids": [1, 2]}))
+    source = read(written(tmp_path / "t", turn(0, 1, 2), turn(1, 1, 2) | {"input_length": 99}), block_tokens=16)
+    with pytest.raises(TraceError, match="t: request 2: 2 hash_ids do not fit 99 tokens"):
+        source.bodies(TEXT, key="", model=None, salt=None)
+
+
 def test_other_bad_input_is_named(tmp_path: Path) -> None:
     """Captures, bodies, empty files and folders, a file that is not there, a body without a model."""
     with pytest.raises(TraceError, match=r"c:2: not a line of a capture"):
