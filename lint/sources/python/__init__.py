@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import tokenize
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Final
 
@@ -22,6 +22,7 @@ from lint.fixes.tree import Lines, Tree, parsed, tree_of
 from lint.rule import Document, Fix, Location
 from lint.source import Source
 from lint.sources.flow import Flow, FlowDocument
+from lint.sources.python.around import blanked
 from lint.sources.python.scope import OutOfSteps
 from lint.sources.python.statements import follow
 from lint.sources.python.weigh import flows
@@ -56,6 +57,14 @@ class PythonModule(FlowDocument):
             return _flows(text, self.sites)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OutOfSteps):
             return None
+
+    def around(self, flows: Sequence[Flow]) -> FlowDocument:
+        """The module without what has nothing to do with these flows, where that is found to change none of them."""
+        text = blanked(self.text, {row for flow in flows if flow.kind in _FIXES for row in (flow.row, flow.site_row)})
+        found = self.reread(text) if text != self.text else None
+        if found is None or not {flow for flow in flows if flow.kind in _FIXES} <= set(found) <= set(self.flows):
+            return self
+        return replace(self, text=text, flows=found)
 
 
 def read(filename: str, file: BinaryIO, sites: Sites = ()) -> Iterator[Document]:

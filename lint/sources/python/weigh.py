@@ -135,9 +135,7 @@ def _first_varying(section: _Section) -> int:
 
 def _first_asked(section: _Section) -> int:
     """The index of the first part that is one request's by its name, or was retrieved for it."""
-    asked = (
-        at for at, p in enumerate(section.parts) if (p.kind if p.kind != PARAM else _of_name(p.label)) in _ASKED
-    )
+    asked = (at for at, p in enumerate(section.parts) if (p.kind if p.kind != PARAM else _of_name(p.label)) in _ASKED)
     return next(asked, len(section.parts))
 
 
