@@ -28,6 +28,7 @@ from lint.sources.python.values import (
     items_of,
     join,
     literal,
+    mapped,
     marked,
     param,
     retag,
@@ -177,9 +178,15 @@ def _either(node: ast.IfExp, scope: Scope) -> Value:
 
 def _bool(node: ast.BoolOp, scope: Scope) -> Value:
     first, *others = [evaluate(value, scope) for value in node.values]
+    spare = isinstance(node.op, ast.Or) and isinstance(node.values[0], ast.Call)
     for other in others:
-        first = join(first, other)
+        first = join(first, mapped(other, _spare) if spare else other)
     return first
+
+
+def _spare(part: Part) -> Part:
+    """An identifier for where another one could not be had."""
+    return replace(part, loose=True) if part.kind == "id" else part
 
 
 def _walrus(node: ast.NamedExpr, scope: Scope) -> Value:

@@ -64,13 +64,16 @@ class _Stand(NamedTuple):
 
 
 def _prompt(hit: Hit) -> Iterator[Flow]:
-    for stand in _stands(_sections(hit.arguments)):
+    sections = _sections(hit.arguments)
+    asked = any(part.kind == PARAM and _of_name(part.label) == "user" for s in sections for part in s.parts)
+    for stand in _stands(sections):
         part = stand.part
         if hit.guessed and not _certain(stand):
             continue
         judged = _judge(stand)
         if judged is not None:
             kind, more = judged
+            kind = "variable" if kind == "docs" and not asked and names.is_vague(part.label) else kind
             where = stand.where
             loose = _is_of_one_request(stand) or (where not in ("tools", "system") and _is_loose(part, hit, stand))
             yield Flow(kind, part.label, part.row, part.column, hit.name, hit.row, where, stand.tokens, more, loose)
@@ -86,12 +89,13 @@ def _is_of_one_request(stand: _Stand) -> bool:
 
 def _is_loose(part: Part, hit: Hit, stand: _Stand) -> bool:
     """Whether a part may well be of this request alone, or nobody knows that something else stands behind it: items
-    of its caller's, what is drawn for a prompt of its own, a conversation that is only returned, a turn of one."""
+    of its caller's, what is drawn for a prompt of its own, the folder or the diff that one task is about, a
+    conversation that is only returned, a turn of one."""
     if part.kind == PARAM:
         return stand.where == "turn" or stand.tokens < TEXT_TOKENS
     if part.kind == "image":
         return stand.tokens < TEXT_TOKENS
-    if part.kind in _WRITTEN and stand.where in ("turn", "history"):
+    if part.kind == "state" or (part.kind in _WRITTEN and stand.where in ("turn", "history")):
         return True
     return part.loose or (hit.guessed and part.kind in _DRAWN) or (hit.kept and part.kind in _LISTS)
 
