@@ -97,7 +97,7 @@ def _is_loose(part: Part, hit: Hit, stand: _Stand) -> bool:
         return stand.tokens < TEXT_TOKENS
     if part.kind == "state" or (part.kind in _WRITTEN and stand.where in ("turn", "history")):
         return True
-    return part.loose or (hit.guessed and part.kind in _DRAWN) or (hit.kept and part.kind in _LISTS)
+    return part.loose or (hit.guessed and part.kind in _DRAWN) or (hit.kept and part.kind in _LISTS | _ORDERED)
 
 
 def _stands(sections: list[_Section]) -> Iterator[_Stand]:
