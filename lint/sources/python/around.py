@@ -7,6 +7,7 @@ keeps its row, its column and its offset.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Collection, Iterator
 from itertools import pairwise
@@ -15,6 +16,7 @@ from typing import Final
 from lint.fixes.tree import Lines, parsed
 
 _WORD: Final = re.compile(r"[^\W\d]\w*")
+_BUILT_IN: Final = frozenset(dir(builtins))
 _CHARACTER: Final = re.compile(r"[^\r\n]")
 
 
@@ -43,8 +45,9 @@ def _rows(statement: ast.stmt) -> tuple[int, int]:
 
 
 def _is_plain(statement: ast.stmt) -> bool:
-    """Whether a statement stays, since it says nothing of others: an import, a constant."""
-    if isinstance(statement, ast.Import | ast.ImportFrom):
+    """Whether a statement stays: it says nothing of others (an import, a constant), or something of all of them, since
+    it gives a built-in name another meaning."""
+    if isinstance(statement, ast.Import | ast.ImportFrom) or not _BUILT_IN.isdisjoint(_given(statement)):
         return True
     return isinstance(statement, ast.Expr | ast.Assign) and isinstance(statement.value, ast.Constant)
 
