@@ -93,6 +93,10 @@ class FlowDocument:
         """The flows of another text in place of this one; None when it does not parse."""
         return None
 
+    def less(self, _flows: Sequence[Flow]) -> FlowDocument:
+        """The same places, perhaps without text that has nothing to do with these flows."""
+        return self
+
     def around(self, _flows: Sequence[Flow]) -> FlowDocument:
         """A document in which edits for these flows can be tried as in this one."""
         return self
@@ -106,8 +110,7 @@ class FlowDocument:
 def _fixes(document: FlowDocument) -> dict[Flow, Fix]:
     """Of all flows at once; of several rules that ask only the first has them tried."""
     tried = [flow for flow in document.flows[:MOST_TRIED] if flow.harms]
-    nearby = document.around(tried)
-    return fixes_of(nearby, tried, nearby.candidates)
+    return fixes_of(document, tried, document.less(tried).candidates)
 
 
 def uses(*kinds: str, where: tuple[str, ...] = (), besides: tuple[str, ...] = ()) -> Check[FlowDocument]:

@@ -58,13 +58,18 @@ class PythonModule(FlowDocument):
         except (SyntaxError, ValueError, RecursionError, MemoryError, OutOfSteps):
             return None
 
+    def less(self, flows: Sequence[Flow]) -> FlowDocument:
+        """With blanks for what has nothing to do with those of these flows that could be mended."""
+        rows = {row for flow in flows if flow.kind in _FIXES for row in (flow.row, flow.site_row)}
+        return replace(self, text=blanked(self.text, rows))
+
     def around(self, flows: Sequence[Flow]) -> FlowDocument:
-        """The module without what has nothing to do with these flows, where that is found to change none of them."""
-        text = blanked(self.text, {row for flow in flows if flow.kind in _FIXES for row in (flow.row, flow.site_row)})
-        found = self.reread(text) if text != self.text else None
-        if found is None or not {flow for flow in flows if flow.kind in _FIXES} <= set(found) <= set(self.flows):
+        """With blanks for the rest, where that is found to change none of these flows."""
+        part = self.less(flows)
+        found = self.reread(part.text) if part.text != self.text else None
+        if found is None or not set(flows) <= set(found) <= set(self.flows):
             return self
-        return replace(self, text=text, flows=found)
+        return replace(part, flows=found)
 
 
 def read(filename: str, file: BinaryIO, sites: Sites = ()) -> Iterator[Document]:

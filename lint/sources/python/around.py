@@ -45,8 +45,8 @@ def _rows(statement: ast.stmt) -> tuple[int, int]:
 
 
 def _is_plain(statement: ast.stmt) -> bool:
-    """Whether a statement stays: it says nothing of others (an import, a constant), or something of all of them, since
-    it gives a built-in name another meaning."""
+    """Whether a statement stays: it says nothing of others (an import, a constant), or something of all of them: it
+    gives a built-in name another meaning."""
     if isinstance(statement, ast.Import | ast.ImportFrom) or not _BUILT_IN.isdisjoint(_given(statement)):
         return True
     return isinstance(statement, ast.Expr | ast.Assign) and isinstance(statement.value, ast.Constant)
