@@ -111,7 +111,8 @@ def _is_string(node: ast.expr, scope: Scope) -> bool:
 
 
 def _slice(node: ast.Subscript, bounds: ast.Slice, value: Value) -> Value:
-    if cuts_front(bounds) and not _all_text(value):
+    known = isinstance(value, Seq) and not value.marks and all(isinstance(item, Map) for item in value.items)
+    if cuts_front(bounds) and not _all_text(value) and not known:
         return marked(value if isinstance(value, Seq) else Seq((Spread(concat(value)),)), part_at("window", node))
     return value
 

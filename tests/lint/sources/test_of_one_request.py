@@ -87,3 +87,27 @@ def test_sets_inside_of_items(rules: str, found: list[tuple[str, str]]) -> None:
         "    return '\\n'.join(lines) + RULES\n"
     )
     assert severities("app.py", code) == found
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("state_of(uuid.uuid4().hex)", [("PC103", "info")]),
+        ("aget_state(uuid.uuid4().hex)", []),
+        ("render_header(uuid.uuid4().hex)", [("PC103", "error")]),
+    ],
+)
+def test_what_an_identifier_is_for(call: str, found: list[tuple[str, str]]) -> None:
+    """What a function elsewhere makes of an identifier is known of those that write text; others may look it up."""
+    assert severities("app.py", f"{HEAD}def system_prompt():\n    return f'{{{call}}} ' + RULES\n") == found
+
+
+@pytest.mark.parametrize(("messages", "count"), [("[SYSTEM, ASKED]", 0), ("[SYSTEM, *history, ASKED]", 1)])
+def test_a_cut_of_what_is_always_the_same(messages: str, count: int) -> None:
+    """A list of known messages loses none from turn to turn."""
+    code = (
+        f"SYSTEM = {{'role': 'system', 'content': 'x'}}\nASKED = {{'role': 'user', 'content': 'y'}}\n"
+        f"def ask(c, history):\n    messages = {messages}\n"
+        "    c.responses.create(model='m', input=[messages[0], *messages[1:][-4:]])\n"
+    )
+    assert [rule for rule, _ in severities("app.py", code)].count("PC501") == count
