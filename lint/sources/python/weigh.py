@@ -22,6 +22,10 @@ _WRITTEN: Final = frozenset("clock id random state counter replica".split())
 """What a message of a conversation says once and for all when it is written."""
 _TOLD: Final = _WRITTEN - {"random"} | {"date", "unordered"}
 """What is told of something, as often as not: when a record was made, the names that stand in it."""
+_WRITTEN_BY_CODE: Final = frozenset(
+    "functions tools tool schema schemas parameters properties spec definition definitions example examples".split()
+)
+"""Last words of what stands in the code of whoever gives it, key by key."""
 _DRAWN: Final = frozenset({"random", "sampled", "shuffled"})
 _ASKED: Final = frozenset({"user", "docs"})
 _LISTS: Final = frozenset({"window", "edited", "moving"})
@@ -179,7 +183,7 @@ def _judge(stand: _Stand) -> tuple[str, bool] | None:
 
 def _has_its_order(label: str) -> bool:
     """Whether JSON comes from code that always writes it alike: items of a conversation, schemas."""
-    return "[]" in label or label.rpartition(".")[2] in ("functions", "tools", "schema", "parameters")
+    return "[]" in label or not _WRITTEN_BY_CODE.isdisjoint(names.words(label)[-1:])
 
 
 def _of_name(label: str) -> str:
