@@ -116,5 +116,6 @@ def test_a_cut_of_what_is_always_the_same(messages: str, count: int) -> None:
 @pytest.mark.parametrize(("given", "found"), [("answer_schema", []), ("settings", [("PC303", "error")])])
 def test_json_in_its_own_order(given: str, found: list[tuple[str, str]]) -> None:
     """A schema stands in somebody's code, key by key; other mappings come from anywhere."""
-    code = f"{HEAD}def ask(c, {given}, m):\n    s = {{'role': 'system', 'content': f'{{json.dumps({given})}}' + RULES}}\n"
+    text = f"f'{{json.dumps({given})}}' + RULES"
+    code = f"{HEAD}def ask(c, {given}, m):\n    s = {{'role': 'system', 'content': {text}}}\n"
     assert severities("app.py", f"{code}    c.responses.create(model='m', input=[s, *m])\n") == found
