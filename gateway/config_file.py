@@ -99,6 +99,6 @@ def _explain(message: str) -> str:
         "$.discovery.kubernetes[...]": KubernetesConfig,
     }
     valid = inner.get(re.sub(r"\[\d+\]", "[...]", path), Config).__struct_fields__
-    near = difflib.get_close_matches(unknown["name"], valid, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(unknown["name"], valid, n=1, cutoff=0.6)
     hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(valid)}"
     return f"unknown key {unknown['name']!r}{path.replace('$', ' in ').rstrip(' in')}: {hint}"
