@@ -151,6 +151,7 @@ class WorkerLoad:
             self.coldness(ask.now) if ask.warming else 0.0,
             computed,
             slowness,
+            len(self._pending),
         )
 
     def own_wait(self, now: float, prefill_rate: float) -> float:

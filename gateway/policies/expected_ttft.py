@@ -2,7 +2,7 @@
 
 Everything is counted in prompt tokens to prefill, the unit of waiting:
 
-    cost = wait + price * uncached + private + 0.02 * kv + memory
+    cost = wait + price * uncached + private + eviction + 0.02 * kv + memory
 
 - `wait`: what is queued before this request, less the prefill under way (the router drains it). On a worker that was
   seen to prefill slower than the others (gateway.pace), its tokens and the uncached ones count for more.
@@ -13,6 +13,8 @@ Everything is counted in prompt tokens to prefill, the unit of waiting:
   work, so prefixes must not be copied. At most 40.
 - `private`: what this worker lacks of the longest overlap and nobody in flight shares (a session's own history) costs
   one token more: unlike a hot prefix the copy serves nobody else, and the old one stays behind as waste.
+- `eviction`: where requests in flight use most of the KV capacity, what is computed anew pushes out what is cached,
+  and somebody has to compute that again: an uncached token costs up to two more, in proportion to the memory in use.
 - `kv`: 2 % of the distinct KV tokens in flight with this request added: a long batch decodes slower.
 - `memory`: above 80 % of the KV capacity requests wait for others to end: the mean decode time, in tokens, times the
   share of memory in flight that is too much.
@@ -30,8 +32,8 @@ batches are large everywhere and twice the share is allowed: 1.25 cost 11 % of m
 Source: a placement study on five public traces (Mooncake conversation and synthetic, WEKA Claude Code sessions,
 ShareGPT, shared prefixes with bursts) in simulation, against the policies of SGLang, Dynamo, llm-d, Preble and AIBrix
 and LMetric. What leaving a part out cost there in mean TTFT: the price rising with backlog 8 % (49 % on bursts),
-draining 7 %, memory 4 %; plain `wait + uncached` 93 %. The price that rises with `b`, `private`, the bound and the
-weight of `kv` are later, chosen on the first halves of the traces in simulation (docs/routing.md).
+draining 7 %, memory 4 %; plain `wait + uncached` 93 %. The price that rises with `b`, `private`, `eviction`, the
+bound and the weight of `kv` are later, chosen on the first halves of the traces in simulation (docs/routing.md).
 """
 
 from collections.abc import Sequence
@@ -54,6 +56,7 @@ class ExpectedTtft:
     price_per_s: float = 4.0
     price_limit: float = 40.0
     private: float = 1.0
+    eviction: float = 2.0
     kv: float = 0.02
     kv_share: float = 0.8
     crowd: int = 32
@@ -72,8 +75,10 @@ class ExpectedTtft:
         for c in candidates:
             kv, overlap, capacity = c.kv_tokens, c.overlap, c.kv_capacity
             cost = c.wait + price * c.slowness * c.uncached + per_kv * kv
-            if capacity is not None and kv > kv_share * capacity:
-                cost += rate * request.decode_s * (kv - kv_share * capacity) / kv
+            if capacity is not None:
+                cost += self.eviction * min(1.0, kv / capacity) * c.uncached
+                if kv > kv_share * capacity:
+                    cost += rate * request.decode_s * (kv - kv_share * capacity) / kv
             if overlap < longest:
                 missing = longest - overlap
                 private = self.private * (longest - max(overlap, shared))
