@@ -14,7 +14,7 @@ Everything is counted in prompt tokens to prefill, the unit of waiting:
 - `private`: what this worker lacks of the longest overlap and nobody in flight shares (a session's own history) costs
   one token more: unlike a hot prefix the copy serves nobody else, and the old one stays behind as waste.
 - `eviction`: where requests in flight use most of the KV capacity, what is computed anew pushes out what is cached,
-  and somebody has to compute that again: an uncached token costs up to two more, in proportion to the memory in use.
+  and somebody has to compute that again: an uncached token costs up to two more, with the cube of the share in use.
 - `kv`: 2 % of the distinct KV tokens in flight with this request added: a long batch decodes slower.
 - `memory`: above 80 % of the KV capacity requests wait for others to end: the mean decode time, in tokens, times the
   share of memory in flight that is too much.
@@ -76,7 +76,7 @@ class ExpectedTtft:
             kv, overlap, capacity = c.kv_tokens, c.overlap, c.kv_capacity
             cost = c.wait + price * c.slowness * c.uncached + per_kv * kv
             if capacity is not None:
-                cost += self.eviction * min(1.0, kv / capacity) * c.uncached
+                cost += self.eviction * min(1.0, kv / capacity) ** 3 * c.uncached
                 if kv > kv_share * capacity:
                     cost += rate * request.decode_s * (kv - kv_share * capacity) / kv
             if overlap < longest:

@@ -64,9 +64,9 @@ def measure(requests: Sequence[SimulatedRequest], outcomes: Sequence[Outcome], e
         cached_tokens=cached,
         hit_rate=cached / tokens,
         ttft_mean_s=sum(times) / len(times),
-        ttft_p50_s=_percentile(times, 0.5),
-        ttft_p90_s=_percentile(times, 0.9),
-        ttft_p99_s=_percentile(times, 0.99),
+        ttft_p50_s=percentile(times, 0.5),
+        ttft_p90_s=percentile(times, 0.9),
+        ttft_p99_s=percentile(times, 0.99),
         imbalance=max(computed) * engines / sum(computed),
         given_up_tokens=sum(route.best_fleet_tokens - route.expected_cached_tokens for route in routes),
         reasons=dict(Counter(route.reason for route in routes).most_common()),
@@ -99,6 +99,6 @@ def _serve(cache: RadixCache, request: SimulatedRequest) -> int:
     return hit
 
 
-def _percentile(ascending: Sequence[float], share: float) -> float:
+def percentile(ascending: Sequence[float], share: float) -> float:
     """The smallest value that `share` of all do not exceed."""
     return ascending[max(0, ceil(share * len(ascending)) - 1)]

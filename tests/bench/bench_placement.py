@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush, heapreplace
 from math import ceil, exp, log
 from pathlib import Path
 
@@ -23,8 +24,8 @@ import msgspec
 from gateway.policies import POLICIES
 from gateway.router import Router
 from gateway.simulate.fleet import Placing
-from gateway.simulate.measure import shared_hit_rate
-from gateway.simulate.study import Setting, play
+from gateway.simulate.measure import first_measured, percentile
+from gateway.simulate.study import Setting, bounds, play
 from gateway.simulate.workload import SimulatedRequest, simulated_requests
 from gateway.trace_file import read_trace
 from prefix.radix import RadixCache, cacheable_tokens
@@ -32,24 +33,66 @@ from prefix.trace import infer_block_tokens
 from tests.bench.reference_formula import ReferenceFormula
 
 FORMULA = "(formula)"
+BOUND = "(one queue)"
 BASE = "cache-aware"
 BATCH = 64
+SHORT, LONG = (50_000, 100_000, 300_000), (300_000, 1_000_000, 3_000_000)
+CAPACITIES = {
+    "gsp": SHORT,
+    "sharegpt": SHORT,
+    "mooncake": LONG,
+    "weka": (1_000_000, 2_000_000, 3_000_000),
+}
+"""KV tokens of an engine by the first word of a trace's name."""
 
 
-def full_load(requests: Sequence[SimulatedRequest], setting: Setting) -> float:
-    """The rate at which prefill and decode would need all of the engines' time."""
+def prefills(requests: Sequence[SimulatedRequest], setting: Setting) -> list[float]:
+    """Seconds of each request's prefill if every hit of one pooled LRU were a hit."""
     engine = setting.engine
     timing = engine.timing
     cache = RadixCache(setting.engines * engine.pool_tokens, engine.page_tokens, page_bytes=engine.page_bytes)
-    busy_s = 0.0
-    for request in requests:
+    seconds = [0.0] * len(requests)
+    for number in sorted(range(len(requests)), key=lambda number: requests[number].arrival_s):
+        request = requests[number]
         prompt = request.prompt_tokens
         hit = cache.peek(request.key, cacheable_tokens(prompt, engine.page_tokens))
         cache.serve(request.key, prompt + request.output_tokens)
         chunks = ceil((prompt - hit) / engine.chunk_tokens)
-        busy_s += chunks * timing.prefill_step_s + timing.prefill_s(hit, prompt)
-        busy_s += request.output_tokens * timing.decode_s(BATCH, BATCH * prompt) / BATCH
-    return setting.engines * max(request.arrival_s for request in requests) / busy_s
+        seconds[number] = chunks * timing.prefill_step_s + timing.prefill_s(hit, prompt)
+    return seconds
+
+
+def full_load(requests: Sequence[SimulatedRequest], setting: Setting, prefill_s: Sequence[float]) -> float:
+    """The rate at which prefill and decode would need all of the engines' time."""
+    timing = setting.engine.timing
+    decode_s = sum(r.output_tokens * timing.decode_s(BATCH, BATCH * r.prompt_tokens) / BATCH for r in requests)
+    return setting.engines * max(request.arrival_s for request in requests) / (sum(prefill_s) + decode_s)
+
+
+def one_queue(
+    requests: Sequence[SimulatedRequest], setting: Setting, prefill_s: Sequence[float], rate: float
+) -> dict[str, float]:
+    """TTFT if all engines shared one cache and one queue, memory had no end and decoding cost prefill nothing.
+
+    No placement at arrival can do as well; how far a policy is from it is the most that placement may still gain.
+    """
+    free = [0.0] * setting.engines
+    followers = {request.after: number for number, request in enumerate(requests) if request.after is not None}
+    coming = [(request.arrival_s / rate, number) for number, request in enumerate(requests) if request.after is None]
+    heapify(coming)
+    ttft_s = [0.0] * len(requests)
+    while coming:
+        arrival_s, number = heappop(coming)
+        first_s = max(arrival_s, free[0]) + prefill_s[number]
+        heapreplace(free, first_s)
+        ttft_s[number] = first_s - arrival_s
+        if number in followers:
+            request, then = requests[number], followers[number]
+            ends_s = first_s + setting.engine.timing.decode_s(1, request.prompt_tokens, request.output_tokens)
+            heappush(coming, (max(ends_s, requests[then].arrival_s / rate), then))
+    times = sorted(ttft_s[first_measured(len(ttft_s)) :])
+    shares = {f"ttft_p{share}_s": percentile(times, share / 100) for share in (50, 90, 99)}
+    return {"ttft_mean_s": sum(times) / len(times), **shares}
 
 
 def router(name: str, setting: Setting) -> Placing:
@@ -69,7 +112,7 @@ def scenarios(options: argparse.Namespace) -> Iterator[tuple[str, list[Simulated
         part = {"first": trace[:middle], "second": trace[middle:], "all": trace}[options.half]
         requests = simulated_requests(part, block)
         for engines in options.engines:
-            for capacity in options.kv:
+            for capacity in options.kv or CAPACITIES[path.name.split("_")[0]]:
                 setting = Setting(engines, capacity, block, options.profile, options.seed)
                 if max(request.prompt_tokens for request in requests) < setting.engine.input_limit:
                     yield path.name.split(".")[0], requests, setting
@@ -83,13 +126,18 @@ def measure(options: argparse.Namespace, done: dict[str, dict[str, float]]) -> I
         wanted = [(load, name) for load, name in wanted if f"{where} {load:g} {name}" not in done]
         if not wanted:
             continue
-        full = full_load(requests, setting)
-        pooled = shared_hit_rate(requests, setting.block_tokens, setting.engines * setting.engine.pool_tokens)
+        prefill_s = prefills(requests, setting)
+        full = full_load(requests, setting, prefill_s)
+        infinite, pooled = bounds(requests, setting)
         for load, name in wanted:
+            common = {"scenario": f"{where} {load:g}", "trace": trace, "policy": name, "load": load}
+            if name == BOUND:
+                yield {**common, **one_queue(requests, setting, prefill_s, load * full)}
+                continue
             row = play(requests, setting, name, router(name, setting), load * full, lambda _ended: None)
             numbers = {key: n for key, n in msgspec.to_builtins(row.measured).items() if key != "reasons"}
-            shared = {"of_pooled": row.measured.hit_rate / pooled, "rate": row.rate, "per_s": row.simulated_per_s}
-            yield {"scenario": f"{where} {load:g}", "trace": trace, "policy": name, **numbers, **shared}
+            shares = {"of_infinite": row.measured.hit_rate / infinite, "of_pooled": row.measured.hit_rate / pooled}
+            yield {**common, **numbers, **shares, "rate": row.rate, "per_s": row.simulated_per_s}
 
 
 def show(records: Sequence[dict[str, object]]) -> None:
@@ -132,11 +180,11 @@ def main() -> None:
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("traces", nargs="*", type=Path)
     args.add_argument("--engines", type=lambda text: [int(word) for word in text.split(",")], default=[4, 8])
-    args.add_argument("--kv", type=lambda text: [int(word) for word in text.split(",")], default=[1_000_000])
+    args.add_argument("--kv", type=lambda text: [int(word) for word in text.split(",")], help="default: by trace")
     args.add_argument(
         "--loads", type=lambda text: [float(word) for word in text.split(",")], default=[0.7, 0.9, 1.05]
     )
-    args.add_argument("--policies", type=lambda text: text.split(","), default=[*POLICIES, FORMULA])
+    args.add_argument("--policies", type=lambda text: text.split(","), default=[*POLICIES, FORMULA, BOUND])
     args.add_argument("--profile", default="70b")
     args.add_argument("--half", choices=["first", "second", "all"], default="all")
     args.add_argument("--seed", type=int, default=0)

@@ -139,7 +139,7 @@ WORKERS = st.builds(
 
 @given(st.lists(WORKERS, min_size=1, max_size=6), st.floats(100, 1e5), st.floats(0, 60), st.floats(0, 1))
 def test_expected_ttft_is_the_formula(fleet: list[Worker], rate: float, decode_s: float, busy: float) -> None:
-    """p + alpha new + private + 2 min(1, U / C) new + 0.02 U + R T max(0, U - 0.8 C) / U, less what warms up."""
+    """p + alpha new + private + 2 min(1, U / C)^3 new + 0.02 U + R T max(0, U - 0.8 C) / U, less what warms up."""
     views = [
         candidate(
             overlap=w.overlap,
@@ -165,7 +165,7 @@ def test_expected_ttft_is_the_formula(fleet: list[Worker], rate: float, decode_s
         private = max(0, holder.overlap - max(w.overlap, shared))
         missing = holder.overlap - w.overlap
         worth = min(1, 0.5 * rate * w.cold / missing) * (private + alpha * missing) if missing else 0
-        evicted = 0 if w.capacity is None else 2 * min(1, w.kv / w.capacity) * w.new
+        evicted = 0 if w.capacity is None else 2 * min(1, w.kv / w.capacity) ** 3 * w.new
         expected = w.pend * w.head + alpha * w.slowness * w.new + private + evicted + 0.02 * w.kv
         expected += rate * decode_s * excess / w.kv
         assert cost == pytest.approx(expected - worth)

@@ -13,7 +13,7 @@ from tests.gateway.simulate.traces import chat
 
 GOLDEN = {
     "cache-aware": ("c7273d966f433b1e", "14b43ade5eb88e6e"),
-    "expected-ttft": ("5052f8488d16cf68", "14b43ade5eb88e6e"),
+    "expected-ttft": ("7a4378a895d035ad", "14b43ade5eb88e6e"),
     "least-load": ("22f409209852f9d8", "d34a76bb8d7c879b"),
     "llm-d": ("5ab4df1e9842d37e", "14b43ade5eb88e6e"),
     "prefix-hash": ("b3cad8ccb8be7fcc", "933fdfe8e241394e"),
