@@ -5,21 +5,12 @@ in flight is taken, then the least work so far, then one by lot, so that unrelat
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from gateway.policies import Candidate, Reason, scramble
 
 
-class Survey(NamedTuple):
-    """Candidates together: the largest overlap, how many have prompts to prefill, the most blocks computed."""
-
-    overlap: int
-    pending: int
-    computed: int
-
-
-def survey(candidates: Sequence[Candidate]) -> Survey:
-    """Look at all of them once."""
+def survey(candidates: Sequence[Candidate]) -> tuple[int, int, int]:
+    """The largest overlap, how many have prompts to prefill, and the most blocks that are computed."""
     overlap = pending = computed = 0
     for c in candidates:
         if c.pending > 0:
@@ -29,7 +20,7 @@ def survey(candidates: Sequence[Candidate]) -> Survey:
                 overlap = c.overlap
             if c.computed_blocks > computed:
                 computed = c.computed_blocks
-    return Survey(overlap, pending, computed)
+    return overlap, pending, computed
 
 
 def cheapest(costs: Sequence[float], candidates: Sequence[Candidate], seed: int, number: int) -> Candidate:

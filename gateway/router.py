@@ -133,19 +133,18 @@ class Router:
         number = self._number = self._number + 1
         self._now = now
         means = self._means
-        seen = survey(views)
-        all_seen = seen if candidates is None else survey(everyone)
-        means.learn_busy(seen.pending / len(views))
+        held, busy, computed = survey(views)
+        fleet, _, most = (held, busy, computed) if candidates is None else survey(everyone)
+        means.learn_busy(busy / len(views))
         request = Request(
             blocks, ask.prompt_tokens, session, number, self._seed, ask.prefill_rate, means.decode_s, means.busy
         )
         chosen = cheapest(self._policy.costs(request, views), views, self._seed, number)
-        reason = self._policy.reason or reason_for(chosen, seen.overlap, all_seen.overlap)
+        reason = self._policy.reason or reason_for(chosen, held, fleet)
         if len(views) == 1:
             reason = "only_candidate"
         load = self._loads[chosen.worker]
-        held, most = chosen.computed_blocks, all_seen.computed
-        route = Route(chosen.worker, chosen.overlap, all_seen.overlap, reason, number, held, most)
+        route = Route(chosen.worker, chosen.overlap, fleet, reason, number, chosen.computed_blocks, most)
         self._flights[number] = Flight(route, load, ask, chosen)
         load.trim(means.output_tokens, self._block_tokens)
         return route
