@@ -1,23 +1,20 @@
 """Placement, measured in virtual time: every policy and the formula it began with, on the traces you name.
 
-    python tests/bench/bench_placement.py --half second --kv 300000,1000000,3000000 conversation_trace.jsonl ...
-    python tests/bench/bench_placement.py --show --out placement.jsonl
+    python -m tests.bench.bench_placement --half second --pages docs TRACE...
+    python -m tests.bench.bench_placement --show --out placement.jsonl
 
 Load 1.0 is the rate at which the engines' time would be used up if every hit of one pooled LRU were a hit and decode
 batches were of 64: at 0.7 and 0.9 queues come and go, at 1.05 they grow for as long as the trace lasts. Results are
-added to the file of --out as they come; scenarios that are there already are not run again. The table has ratios to
-`cache-aware`, geometric means over scenarios: mean TTFT / p99 TTFT; then hits as a share of the pooled LRU's.
+added to the file of --out as they come; scenarios that are there already are not run again. Weights are chosen on the
+first half of each trace, and shown is the second (tests.bench.placement_page).
 """
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
-from math import ceil, exp, log
+from math import ceil
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import msgspec
 
@@ -30,11 +27,9 @@ from gateway.simulate.workload import SimulatedRequest, simulated_requests
 from gateway.trace_file import read_trace
 from prefix.radix import RadixCache, cacheable_tokens
 from prefix.trace import infer_block_tokens
+from tests.bench.placement_page import BOUND, FORMULA, all_numbers, summary
 from tests.bench.reference_formula import ReferenceFormula
 
-FORMULA = "(formula)"
-BOUND = "(one queue)"
-BASE = "cache-aware"
 BATCH = 64
 SHORT, LONG = (50_000, 100_000, 300_000), (300_000, 1_000_000, 3_000_000)
 CAPACITIES = {
@@ -74,7 +69,7 @@ def one_queue(
 ) -> dict[str, float]:
     """TTFT if all engines shared one cache and one queue, memory had no end and decoding cost prefill nothing.
 
-    No placement at arrival can do as well; how far a policy is from it is the most that placement may still gain.
+    No placement at arrival can do as well, but where turns of sessions come sooner here: what placement may still gain.
     """
     free = [0.0] * setting.engines
     followers = {request.after: number for number, request in enumerate(requests) if request.after is not None}
@@ -140,41 +135,6 @@ def measure(options: argparse.Namespace, done: dict[str, dict[str, float]]) -> I
             yield {**common, **numbers, **shares, "rate": row.rate, "per_s": row.simulated_per_s}
 
 
-def show(records: Sequence[dict[str, object]]) -> None:
-    """The table, and the scenarios in which another policy has a lower mean TTFT than the default."""
-    cells = {(str(r["scenario"]), str(r["policy"])): r for r in records}
-    traces = sorted({str(r["trace"]) for r in records})
-    scenario_of = {str(r["scenario"]): str(r["trace"]) for r in records}
-    print(
-        f"{'mean/p99 TTFT by cache-aware':16}", *(f"{trace[:11]:>11}" for trace in traces), "        all  hits  imbal"
-    )
-    for policy in (*POLICIES, FORMULA):
-        both = [s for s in scenario_of if (s, policy) in cells and (s, BASE) in cells]
-        if not both:
-            continue
-        groups = [[s for s in both if scenario_of[s] == trace] for trace in traces] + [both]
-        ratios = [
-            "/".join(f"{_mean(cells, group, policy, key):5.2f}" for key in ("ttft_mean_s", "ttft_p99_s"))
-            for group in groups
-        ]
-        hits = sum(float(str(cells[s, policy]["of_pooled"])) for s in both) / len(both)
-        spread = sum(float(str(cells[s, policy]["imbalance"])) for s in both) / len(both)
-        print(f"{policy:28}", *(f"{ratio:>11}" for ratio in ratios), f"{hits:5.3f} {spread:5.2f}", len(both))
-    for s in scenario_of:
-        ours = cells.get((s, "expected-ttft"))
-        for policy in POLICIES:
-            other = cells.get((s, policy))
-            if ours and other and float(str(other["ttft_mean_s"])) < 0.97 * float(str(ours["ttft_mean_s"])):
-                print(f"lower: {s}: {policy} {other['ttft_mean_s']:.3f} s, expected-ttft {ours['ttft_mean_s']:.3f} s")
-
-
-def _mean(cells: dict[tuple[str, str], dict[str, object]], group: list[str], policy: str, key: str) -> float:
-    if not group:
-        return float("nan")
-    logs = [log(float(str(cells[s, policy][key])) / float(str(cells[s, BASE][key]))) for s in group]
-    return exp(sum(logs) / len(logs))
-
-
 def main() -> None:
     """Measure what is asked for, then show all that is in the file."""
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -190,6 +150,7 @@ def main() -> None:
     args.add_argument("--seed", type=int, default=0)
     args.add_argument("--out", type=Path, default=Path("placement.jsonl"))
     args.add_argument("--show", action="store_true", help="only show what is in the file")
+    args.add_argument("--pages", type=Path, help="also write placement.md and placement-scenarios.md to this folder")
     options = args.parse_args()
     lines = options.out.read_text(encoding="utf-8").splitlines() if options.out.exists() else []
     records = [json.loads(line) for line in lines]
@@ -199,7 +160,11 @@ def main() -> None:
             for record in measure(options, done):
                 records.append(record)
                 print(json.dumps(record), file=out, flush=True)
-    show(records)
+    page = summary(records, "python -m tests.bench.bench_placement --half second --pages docs TRACE...")
+    print(page)
+    if options.pages:
+        (options.pages / "placement.md").write_text(page, encoding="utf-8")
+        (options.pages / "placement-scenarios.md").write_text(all_numbers(records), encoding="utf-8")
 
 
 if __name__ == "__main__":
