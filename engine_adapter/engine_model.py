@@ -18,7 +18,7 @@ from itertools import islice
 
 from engine_adapter.engine_decode import DecodeBatch
 from engine_adapter.engine_pool import allocate, decode_room, release, room_at_once, store
-from engine_adapter.engine_prefill import PrefillPass, Verdict
+from engine_adapter.engine_prefill import GO_ON, NO_COMPUTE, NO_MEMORY, PrefillPass
 from engine_adapter.engine_ratio import RETRACT_STEPS, OutputRatio
 from engine_adapter.engine_request import Chunk, EngineConfig, EngineRequest, Load, Report, Step
 from prefix.errors import EngineError
@@ -156,7 +156,7 @@ class EngineModel:
     def _admit(self, pass_: PrefillPass) -> None:
         waiting, chunks, running = self.waiting, pass_.chunks, self.running.count
         most = self.config.max_running - running
-        if not waiting or pass_.verdict() is Verdict.NO_COMPUTE:
+        if not waiting or pass_.verdict() is NO_COMPUTE:
             return
         while waiting:
             request = next(iter(waiting))
@@ -169,8 +169,8 @@ class EngineModel:
                 del waiting[request]
                 if not request.retractions:
                     request.cached_tokens = request.matched
-            if verdict is not Verdict.GO_ON:
-                if verdict is Verdict.NO_MEMORY:
+            if verdict is not GO_ON:
+                if verdict is NO_MEMORY:
                     self._full = bool(chunks or running)
                 return
 
@@ -197,8 +197,7 @@ class EngineModel:
 
     def _decode(self, horizon_s: float) -> Step:
         """Decode to the next report, the horizon or a retraction, at once while there is memory for every step."""
-        seconds, running, timing = 0.0, self.running, self.config.timing
-        cache = self.cache
+        seconds, running, timing, cache = 0.0, self.running, self.config.timing, self.cache
         while True:
             steps, took = timing.decode_until(
                 running.count, running.context_tokens, horizon_s - seconds, running.steps_to_report()

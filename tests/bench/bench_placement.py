@@ -69,7 +69,7 @@ def one_queue(
 ) -> dict[str, float]:
     """TTFT if all engines shared one cache and one queue, memory had no end and decoding cost prefill nothing.
 
-    No placement at arrival can do as well, but where turns of sessions come sooner here: what placement may still gain.
+    No placement at arrival can do as well, except that turns of sessions come sooner here.
     """
     free = [0.0] * setting.engines
     followers = {request.after: number for number, request in enumerate(requests) if request.after is not None}
