@@ -18,14 +18,12 @@ from itertools import islice
 
 from engine_adapter.engine_decode import DecodeBatch
 from engine_adapter.engine_pool import allocate, decode_room, release, room_at_once, store
-from engine_adapter.engine_prefill import PrefillPass, Verdict
+from engine_adapter.engine_prefill import GO_ON, NO_COMPUTE, NO_MEMORY, PrefillPass
+from engine_adapter.engine_ratio import RETRACT_STEPS, OutputRatio
 from engine_adapter.engine_request import Chunk, EngineConfig, EngineRequest, Load, Report, Step
 from prefix.errors import EngineError
 from prefix.radix import RadixCache
 
-FIRST_RATIO, LEAST_RATIO, RATIO_STEPS = 0.7, 0.7 * 0.14, 600
-RATIO_STEP = (FIRST_RATIO - LEAST_RATIO) / RATIO_STEPS
-RETRACT_STEPS = 20
 TOUCH_EVERY, TOUCHED_WAITING = 32, 128
 
 
@@ -38,7 +36,7 @@ class EngineModel:
         self.waiting: OrderedDict[EngineRequest, None] = OrderedDict()
         self.running = DecodeBatch(config.page_tokens)
         self.chunked: EngineRequest | None = None
-        self._ratio = FIRST_RATIO  # part of the allowed output that is reserved for running requests
+        self._ratio = OutputRatio()
         self._full = False  # no admission until a request leaves
         self._passes = 0
 
@@ -91,13 +89,19 @@ class EngineModel:
 
     def quiet_s(self) -> float:
         """Seconds in which nothing but unreported decode steps will happen, unless a request arrives."""
-        steps = self._steps_at_rest()
+        steps, _ = self.rest()
         return self._decode_s(steps - 1) if steps > 1 else 0.0
 
     def rest(self) -> tuple[int, float]:
         """Decode steps up to the next report and their seconds, when nothing else happens before it; else zeros."""
-        steps = self._steps_at_rest()
-        return (steps, self._decode_s(steps)) if steps else (0, 0.0)
+        running = self.running
+        count = running.count
+        if not count or self.chunked is not None or (self.waiting and not self._full):
+            return 0, 0.0
+        steps, room = running.steps_to_report(), self.cache.available_tokens
+        if count * (steps + self.config.page_tokens) > room and running.page_demand(steps) > room:
+            return 0, 0.0
+        return steps, self._decode_s(steps)
 
     def play_rest(self, steps: int) -> list[Report]:
         """Play what `rest` told; no request was submitted since, or none that the engine has room for."""
@@ -115,7 +119,7 @@ class EngineModel:
             return self._prefill(batch)
         if self.running.count:
             return self._decode(horizon_s)
-        self._ratio = FIRST_RATIO
+        self._ratio.reset()
         return None
 
     def _schedule_prefill(self) -> list[Chunk]:
@@ -133,7 +137,7 @@ class EngineModel:
             return []
         if self.waiting:
             self._touch_waiting()
-        pass_ = PrefillPass(self.config, self.cache, self.running, self._ratio)
+        pass_ = PrefillPass(self.config, self.cache, self.running, self._ratio.value)
         if chunked is not None:
             pass_.resume(chunked)
         self._admit(pass_)
@@ -152,7 +156,7 @@ class EngineModel:
     def _admit(self, pass_: PrefillPass) -> None:
         waiting, chunks, running = self.waiting, pass_.chunks, self.running.count
         most = self.config.max_running - running
-        if not waiting or pass_.verdict() is Verdict.NO_COMPUTE:
+        if not waiting or pass_.verdict() is NO_COMPUTE:
             return
         while waiting:
             request = next(iter(waiting))
@@ -165,8 +169,8 @@ class EngineModel:
                 del waiting[request]
                 if not request.retractions:
                     request.cached_tokens = request.matched
-            if verdict is not Verdict.GO_ON:
-                if verdict is Verdict.NO_MEMORY:
+            if verdict is not GO_ON:
+                if verdict is NO_MEMORY:
                     self._full = bool(chunks or running)
                 return
 
@@ -188,23 +192,12 @@ class EngineModel:
             reports.append(Report(request, request.produced, finished))
         return Step(timing.prefill_step_s + seconds, reports)
 
-    def _steps_at_rest(self) -> int:
-        """Decode steps up to the next report when there is nothing else to do and memory for them; else 0."""
-        running = self.running
-        if not running.count or self.chunked is not None or (self.waiting and not self._full):
-            return 0
-        steps, room = running.steps_to_report(), self.cache.available_tokens
-        if running.count * (steps + self.config.page_tokens) <= room or running.page_demand(steps) <= room:
-            return steps
-        return 0
-
     def _decode_s(self, steps: int) -> float:
         return self.config.timing.decode_s(self.running.count, self.running.context_tokens, steps)
 
     def _decode(self, horizon_s: float) -> Step:
         """Decode to the next report, the horizon or a retraction, at once while there is memory for every step."""
-        seconds, running, timing = 0.0, self.running, self.config.timing
-        cache = self.cache
+        seconds, running, timing, cache = 0.0, self.running, self.config.timing, self.cache
         while True:
             steps, took = timing.decode_until(
                 running.count, running.context_tokens, horizon_s - seconds, running.steps_to_report()
@@ -223,7 +216,7 @@ class EngineModel:
     def _advance(self, steps: int, demand: int, *, cool: bool = True) -> list[Report]:
         """So many decode steps, for which there is memory; cool: they did without a retraction."""
         if cool:
-            self._ratio = max(LEAST_RATIO, self._ratio - steps * RATIO_STEP)
+            self._ratio.cool(steps)
         self.cache.held_tokens += demand
         return [self._report(request) for request in self.running.advance(steps)]
 
@@ -248,7 +241,7 @@ class EngineModel:
                 break
         produced = sum(self.running.produced(request) for request in ranked)
         allowed = sum(request.max_output_tokens for request in ranked)
-        self._ratio = min(1.0, (produced + RETRACT_STEPS * len(ranked)) / (allowed + 1))
+        self._ratio.heat(len(ranked), produced, allowed)
 
     def _leave(self, request: EngineRequest, *, keep: bool) -> None:
         self.running.leave(request)

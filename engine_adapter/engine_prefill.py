@@ -20,6 +20,9 @@ class Verdict(Enum):
     NO_COMPUTE = auto()
 
 
+GO_ON, NO_MEMORY, NO_COMPUTE = Verdict  # Python 3.11 takes as long to find a member of an Enum as ten local names
+
+
 class PrefillPass:
     """One pass over the queue. `chunks` is the batch; `cut` the request whose prompt did not fit in its chunk."""
 
@@ -37,10 +40,10 @@ class PrefillPass:
         """Whether another request may be looked at."""
         available = self._cache.available_tokens
         if available <= self._promised or available <= self._promised_now:
-            return Verdict.NO_MEMORY
+            return NO_MEMORY
         if self._iteration_left <= 0 or self._chunk_left <= 0:
-            return Verdict.NO_COMPUTE
-        return Verdict.GO_ON
+            return NO_COMPUTE
+        return GO_ON
 
     def resume(self, request: EngineRequest) -> None:
         """The next chunk of a prompt that was cut before; it must make progress to give its memory back."""
@@ -59,15 +62,15 @@ class PrefillPass:
         cache.lock(node)
         size = length - matched
         output = min(request.max_output_tokens - request.produced, CLIPPED_OUTPUT)
-        verdict = Verdict.GO_ON
+        verdict = GO_ON
         if size + output + self._page >= self._room():
-            verdict = Verdict.NO_MEMORY
+            verdict = NO_MEMORY
         elif cache.aligned(size) > self._chunk_left:
             size = (matched + self._chunk_left) // self._page * self._page - matched
             self.cut = request
             if size <= 0:
-                self.cut, verdict = None, Verdict.NO_COMPUTE
-        if verdict is not Verdict.GO_ON:
+                self.cut, verdict = None, NO_COMPUTE
+        if verdict is not GO_ON:
             cache.unlock(node)
             return verdict
         request.node, request.stored = node, matched

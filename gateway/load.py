@@ -125,12 +125,15 @@ class WorkerLoad:
         kv_tokens = ask.kv_tokens + (index.pinned - pinned) * block_tokens + self.in_flight * ask.mean_output
         pending: float = self.pending_tokens
         slowness = self.pace.slowness
-        rate = ask.prefill_rate / slowness
-        wait = self.own_wait(ask.now, rate) if pending else 0.0
+        wait = 0.0
+        if pending:
+            wait = self.own_wait(ask.now, ask.prefill_rate / slowness) * slowness
+            pending *= slowness
         in_flight = self.in_flight
         report = self._report
         if report is not None and ask.now - report.at <= FRESH_S:
-            foreign = max(0.0, report.waiting - DRAIN * rate * max(0.0, ask.now - report.at))
+            rate = ask.prefill_rate / slowness
+            foreign = slowness * max(0.0, report.waiting - DRAIN * rate * max(0.0, ask.now - report.at))
             pending += foreign
             wait += foreign
             in_flight += report.running
@@ -141,8 +144,8 @@ class WorkerLoad:
             prompt_tokens - overlap,
             known,
             pinned,
-            pending * slowness,
-            wait * slowness,
+            pending,
+            wait,
             in_flight,
             kv_tokens,
             self.kv_capacity,
@@ -151,6 +154,7 @@ class WorkerLoad:
             self.coldness(ask.now) if ask.warming else 0.0,
             computed,
             slowness,
+            len(self._pending),
         )
 
     def own_wait(self, now: float, prefill_rate: float) -> float:

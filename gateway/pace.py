@@ -13,8 +13,10 @@ of equals nothing is decided by it.
 
 from typing import Final
 
-WEIGHT: Final = 0.01
-"""Weight of one first token among a worker's, and among those of a class of sizes."""
+FEW: Final = 100
+WEIGHT: Final = 1 / FEW
+KEEP: Final = 1 - WEIGHT
+"""Weight of one first token among a worker's, and among those of a class of sizes unless there are few yet."""
 
 PRIOR: Final = 10.0
 UNTOLD: Final = 1.3
@@ -37,13 +39,12 @@ class Pace:
 
     def learn(self, observed_s: float, expected_s: float) -> None:
         """A first token took this long, and takes that long on average."""
-        keep = 1 - WEIGHT
-        self._count = keep * self._count + 1
-        self._observed_s = keep * self._observed_s + observed_s
-        self._expected_s = keep * self._expected_s + expected_s
-        prior_s = PRIOR * self._expected_s / self._count
-        expected_s = self._expected_s + prior_s
-        slowness = (self._observed_s + prior_s) / expected_s if expected_s else 1.0
+        count = self._count = KEEP * self._count + 1
+        observed_s = self._observed_s = KEEP * self._observed_s + observed_s
+        expected_s = self._expected_s = KEEP * self._expected_s + expected_s
+        prior_s = PRIOR * expected_s / count
+        expected_s += prior_s
+        slowness = (observed_s + prior_s) / expected_s if expected_s else 1.0
         self.slowness = 1.0 if 1 / UNTOLD < slowness < UNTOLD else min(MOST, max(1 / MOST, slowness))
 
 
@@ -61,6 +62,6 @@ class Paces:
         size = min(uncached.bit_length(), SIZES - 1)
         count = self._counts[size] = self._counts[size] + 1
         mean_s = self._means_s[size]
-        mean_s += (busy_s - mean_s) * max(WEIGHT, 1 / count)
+        mean_s += (busy_s - mean_s) * (WEIGHT if count > FEW else 1 / count)
         self._means_s[size] = mean_s
         pace.learn(busy_s, mean_s)

@@ -6,8 +6,7 @@ passes the time (seconds, any monotonic origin; a clock that goes backwards stan
     route -> on_first_token -> release        release exactly once, after errors and disconnects too
 
 - `route` asks the index of every worker for its overlap, lets the policy price the candidates and takes the cheapest
-  (of equals the one with the fewest in flight, then the least work so far, then by seeded lot, so that unrelated
-  prompts spread at any load). From that moment on the blocks are pinned and the work is counted there.
+  (gateway.choice). From that moment on the blocks are pinned and the work is counted there.
 - `on_first_token` takes the request off the worker's queue and makes its blocks computed.
 - `release` moves the blocks into the worker's LRU and corrects its believed capacity (gateway.flight).
 
@@ -17,9 +16,10 @@ What workers hold is in prefix.index, what they have to do in gateway.load, what
 from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 
+from gateway.choice import cheapest, reason_for, survey
 from gateway.flight import Flight, Means, Route
 from gateway.load import Ask, Report, WorkerLoad
-from gateway.policies import Candidate, Reason, Request, find_policy, scramble
+from gateway.policies import Candidate, Reason, Request, find_policy
 from gateway.warm_up import WarmUps
 from prefix.errors import RoutingError
 from prefix.index import WorkerIndex
@@ -144,17 +144,17 @@ class Router:
         number = self._number = self._number + 1
         self._now = now
         means = self._means
-        held, busy, _ = _survey(views)
+        held, busy, computed = survey(views)
+        fleet, _, most = (held, busy, computed) if candidates is None else survey(everyone)
         means.learn_busy(busy / len(views))
         request = Request(
             blocks, ask.prompt_tokens, session, number, self._seed, ask.prefill_rate, means.decode_s, means.busy
         )
-        chosen = self._cheapest(self._policy.costs(request, views), views)
-        fleet, _, computed = _survey(everyone)
-        reason = self._policy.reason or _reason(chosen, held, fleet)
+        chosen = cheapest(self._policy.costs(request, views), views, self._seed, number)
+        reason = self._policy.reason or reason_for(chosen, held, fleet)
         if len(views) == 1:
             reason = "only_candidate"
-        return self._begin(self._loads[chosen.worker], ask, chosen, fleet, reason, computed)
+        return self._begin(self._loads[chosen.worker], ask, chosen, fleet, reason, most)
 
     def adopt(
         self,
@@ -253,36 +253,3 @@ class Router:
         kv_tokens = max(prompt_tokens, len(blocks) * self._block_tokens) + output
         rate, warming = means.prefill_rate, self._warm_ups.draw(self._number + 1, now)
         return Ask(blocks, max(1, prompt_tokens), kv_tokens, mean, self._block_tokens, rate, now, warming)
-
-    def _cheapest(self, costs: Sequence[float], views: Sequence[Candidate]) -> Candidate:
-        """The cheapest; of equals the one with the fewest in flight, then the least work so far, then by lot."""
-        least = min(costs)
-        if costs.count(least) == 1:
-            return views[costs.index(least)]
-        tied = [c for c, cost in zip(views, costs, strict=True) if cost == least]
-        fewest = min([(c.in_flight, c.assigned) for c in tied])
-        tied = [c for c in tied if (c.in_flight, c.assigned) == fewest]
-        return tied[scramble(self._seed * 0x10001 + self._number) % len(tied)]
-
-
-def _survey(candidates: Sequence[Candidate]) -> tuple[int, int, int]:
-    """The largest overlap, how many have prompts to prefill, and the most blocks that are computed."""
-    overlap = pending = computed = 0
-    for c in candidates:
-        if c.pending > 0:
-            pending += 1
-        if c.known_blocks:
-            if c.overlap > overlap:
-                overlap = c.overlap
-            if c.computed_blocks > computed:
-                computed = c.computed_blocks
-    return overlap, pending, computed
-
-
-def _reason(chosen: Candidate, held: int, fleet: int) -> Reason:
-    """held, fleet: the largest overlap of any candidate, of any worker."""
-    if not fleet:
-        return "spread"
-    if chosen.overlap < held:
-        return "warm_up" if chosen.cold else "cheaper_elsewhere"
-    return "affinity" if held == fleet else "holder_excluded"

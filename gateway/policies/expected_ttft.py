@@ -2,7 +2,7 @@
 
 Everything is counted in prompt tokens to prefill, the unit of waiting:
 
-    cost = wait + price * uncached + private + 0.02 * kv + memory
+    cost = wait + price * uncached + private + eviction + 0.02 * kv + memory
 
 - `wait`: what is queued before this request, less the prefill under way (the router drains it). On a worker that was
   seen to prefill slower than the others (gateway.pace), its tokens and the uncached ones count for more.
@@ -13,6 +13,8 @@ Everything is counted in prompt tokens to prefill, the unit of waiting:
   work, so prefixes must not be copied. At most 40.
 - `private`: what this worker lacks of the longest overlap and nobody in flight shares (a session's own history) costs
   one token more: unlike a hot prefix the copy serves nobody else, and the old one stays behind as waste.
+- `eviction`: where requests in flight use most of the KV capacity, what is computed anew pushes out what is cached,
+  and somebody has to compute that again: an uncached token costs up to two more, with the cube of the share in use.
 - `kv`: 2 % of the distinct KV tokens in flight with this request added: a long batch decodes slower.
 - `memory`: above 80 % of the KV capacity requests wait for others to end: the mean decode time, in tokens, times the
   share of memory in flight that is too much.
@@ -30,12 +32,13 @@ batches are large everywhere and twice the share is allowed: 1.25 cost 11 % of m
 Source: a placement study on five public traces (Mooncake conversation and synthetic, WEKA Claude Code sessions,
 ShareGPT, shared prefixes with bursts) in simulation, against the policies of SGLang, Dynamo, llm-d, Preble and AIBrix
 and LMetric. What leaving a part out cost there in mean TTFT: the price rising with backlog 8 % (49 % on bursts),
-draining 7 %, memory 4 %; plain `wait + uncached` 93 %. The price that rises with `b`, `private`, the bound and the
-weight of `kv` are later, chosen on the first halves of the traces in simulation (docs/routing.md).
+draining 7 %, memory 4 %; plain `wait + uncached` 93 %. The price that rises with `b`, `private`, `eviction`, the
+bound and the weight of `kv` are later, chosen on the first halves of the traces in simulation (docs/routing.md).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar
 
 from gateway.policies import Candidate, Reason, Request
@@ -54,6 +57,7 @@ class ExpectedTtft:
     price_per_s: float = 4.0
     price_limit: float = 40.0
     private: float = 1.0
+    eviction: float = 2.0
     kv: float = 0.02
     kv_share: float = 0.8
     crowd: int = 32
@@ -64,16 +68,22 @@ class ExpectedTtft:
 
     def costs(self, request: Request, candidates: Sequence[Candidate], /) -> Sequence[float]:
         """Expected tokens of prefill before the first token of this request and of those behind it."""
-        rate, per_kv, kv_share = request.prefill_rate, self.kv, self.kv_share
-        price = self.uncached_price(request, candidates)
-        crowded = self.crowded(candidates)
-        longest, shared = _longest(candidates)
+        rate, per_kv, kv_share, eviction = request.prefill_rate, self.kv, self.kv_share, self.eviction
+        memory = rate * request.decode_s
+        least, in_flight, longest, shared = _together(candidates)
+        price = self.uncached_price(request, least)
+        crowded = self.crowded(in_flight, len(candidates))
         costs = []
         for c in candidates:
-            kv, overlap, capacity = c.kv_tokens, c.overlap, c.kv_capacity
-            cost = c.wait + price * c.slowness * c.uncached + per_kv * kv
-            if capacity is not None and kv > kv_share * capacity:
-                cost += rate * request.decode_s * (kv - kv_share * capacity) / kv
+            kv, overlap, capacity, weight = c.kv_tokens, c.overlap, c.kv_capacity, price * c.slowness
+            cost = c.wait + per_kv * kv
+            if capacity is not None:
+                used = kv / capacity
+                if used > kv_share:
+                    cost += memory * (used - kv_share) / used
+                    used = min(1.0, used)
+                weight += eviction * used * used * used
+            cost += weight * c.uncached
             if overlap < longest:
                 missing = longest - overlap
                 private = self.private * (longest - max(overlap, shared))
@@ -84,27 +94,29 @@ class ExpectedTtft:
             costs.append(cost if c.in_flight < crowded else cost + CROWDED)
         return costs
 
-    def uncached_price(self, request: Request, candidates: Sequence[Candidate]) -> float:
+    def uncached_price(self, request: Request, least_pending: float) -> float:
         """Tokens of waiting, of all together, for each token that has to be prefilled."""
-        backlog_s = min([c.pending for c in candidates]) / request.prefill_rate
+        backlog_s = least_pending / request.prefill_rate
         busy = min(request.busy, self.busy_limit)
         delay = busy / (1 - busy)
         return min(self.price_limit, self.price + self.price_busy * delay + self.price_per_s * backlog_s)
 
-    def crowded(self, candidates: Sequence[Candidate]) -> float:
-        """Requests in flight from which on a worker has too many."""
-        share = (sum([c.in_flight for c in candidates]) + 1) / len(candidates)
+    def crowded(self, in_flight: int, candidates: int) -> float:
+        """Requests in flight from which on a worker has too many, when all have so many."""
+        share = (in_flight + 1) / candidates
         return max(self.crowd, self.fair_share * share) if share <= self.crowd else self.busy_share * share
 
 
-def _longest(candidates: Sequence[Candidate]) -> tuple[int, float]:
-    """The longest overlap, and how much of it requests in flight share where it is held."""
-    overlaps = [c.overlap for c in candidates]
-    longest = max(overlaps)
-    if not longest:
-        return 0, 0.0
-    holder = candidates[overlaps.index(longest)]
-    return longest, longest * holder.pinned_blocks / holder.known_blocks
+def _together(candidates: Sequence[Candidate]) -> tuple[float, int, int, float]:
+    """The least pending, all in flight, the longest overlap and how much of it requests in flight share there."""
+    least, in_flight, longest, holder = inf, 0, 0, candidates[0]
+    for c in candidates:
+        in_flight += c.in_flight
+        if c.pending < least:
+            least = c.pending
+        if c.overlap > longest:
+            longest, holder = c.overlap, c
+    return least, in_flight, longest, longest * holder.pinned_blocks / holder.known_blocks if longest else 0.0
 
 
 POLICY = ExpectedTtft()

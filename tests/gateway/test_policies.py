@@ -64,7 +64,7 @@ def test_every_policy_is_found_and_prices(name: str) -> None:
 
 def test_the_policies_are_there() -> None:
     """Those that configuration may name."""
-    named = "cache-aware expected-ttft least-load prefix-hash random round-robin session"
+    named = "cache-aware expected-ttft least-load llm-d prefix-hash random round-robin session"
     assert tuple(named.split()) == POLICIES
 
 
@@ -112,6 +112,7 @@ class Worker:
     capacity: float | None
     n: int
     cold: float
+    slowness: float
 
     @property
     def overlap(self) -> int:
@@ -132,12 +133,13 @@ WORKERS = st.builds(
     capacity=st.one_of(st.none(), st.floats(1e4, 1e6)),
     n=st.integers(0, 31),
     cold=st.sampled_from([0.0, 0.0, 0.5, 1.0]),
+    slowness=st.sampled_from([1.0, 3.0]),
 )
 
 
 @given(st.lists(WORKERS, min_size=1, max_size=6), st.floats(100, 1e5), st.floats(0, 60), st.floats(0, 1))
 def test_expected_ttft_is_the_formula(fleet: list[Worker], rate: float, decode_s: float, busy: float) -> None:
-    """cost = p + alpha new + private + 0.02 U + R T max(0, U - 0.8 C) / U, less what warming up is worth."""
+    """p + alpha new + private + 2 min(1, U / C)^3 new + 0.02 U + R T max(0, U - 0.8 C) / U, less what warms up."""
     views = [
         candidate(
             overlap=w.overlap,
@@ -150,6 +152,7 @@ def test_expected_ttft_is_the_formula(fleet: list[Worker], rate: float, decode_s
             kv_capacity=w.capacity,
             in_flight=w.n,
             cold=w.cold,
+            slowness=w.slowness,
         )
         for w in fleet
     ]
@@ -162,7 +165,9 @@ def test_expected_ttft_is_the_formula(fleet: list[Worker], rate: float, decode_s
         private = max(0, holder.overlap - max(w.overlap, shared))
         missing = holder.overlap - w.overlap
         worth = min(1, 0.5 * rate * w.cold / missing) * (private + alpha * missing) if missing else 0
-        expected = w.pend * w.head + alpha * w.new + private + 0.02 * w.kv + rate * decode_s * excess / w.kv
+        evicted = 0 if w.capacity is None else 2 * min(1, w.kv / w.capacity) ** 3 * w.new
+        expected = w.pend * w.head + alpha * w.slowness * w.new + private + evicted + 0.02 * w.kv
+        expected += rate * decode_s * excess / w.kv
         assert cost == pytest.approx(expected - worth)
 
 
@@ -310,6 +315,27 @@ def test_cache_aware_is_the_incumbents_rule(known: tuple[int, int], loads: tuple
         for worker, blocks, load in zip("ab", known, loads, strict=True)
     ]
     assert choices("cache-aware", fleet, prompts=[list(range(10))]) == [chosen]
+
+
+@pytest.mark.parametrize(
+    ("known", "queued", "free", "chosen"),
+    [
+        ((10, 0), (0, 0), (0.5, 0.5), "a"),
+        ((10, 0), (9, 0), (0.5, 0.5), "a"),  # 3 for the prefix, 2 for the queue
+        ((6, 0), (9, 0), (0.5, 0.5), "b"),  # 1.8 against 2
+        ((6, 0), (9, 8), (0.5, 0.5), "b"),  # the shortest and the longest queue, however little apart
+        ((4, 0), (0, 0), (0.1, 0.9), "b"),  # 1.2 against 1.6
+    ],
+)
+def test_llm_d_adds_three_scores(
+    known: tuple[int, int], queued: tuple[int, int], free: tuple[float, float], chosen: str
+) -> None:
+    """3 x share of the prompt held, 2 x how short the queue is among all, 2 x share of the memory that is free."""
+    fleet = [
+        candidate(worker=w, known_blocks=k, queued=q, kv_tokens=1_000 * (1 - f), kv_capacity=1_000)
+        for w, k, q, f in zip("ab", known, queued, free, strict=True)
+    ]
+    assert choices("llm-d", fleet, prompts=[list(range(10))]) == [chosen]
 
 
 def test_least_load_counts_requests() -> None:

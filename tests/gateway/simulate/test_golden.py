@@ -13,8 +13,9 @@ from tests.gateway.simulate.traces import chat
 
 GOLDEN = {
     "cache-aware": ("c7273d966f433b1e", "14b43ade5eb88e6e"),
-    "expected-ttft": ("a9b5349f5ca2468c", "14b43ade5eb88e6e"),
+    "expected-ttft": ("7a4378a895d035ad", "14b43ade5eb88e6e"),
     "least-load": ("22f409209852f9d8", "d34a76bb8d7c879b"),
+    "llm-d": ("5ab4df1e9842d37e", "14b43ade5eb88e6e"),
     "prefix-hash": ("b3cad8ccb8be7fcc", "933fdfe8e241394e"),
     "random": ("a54b38ca13f3edb3", "5ae6122e41d0cbf8"),
     "round-robin": ("eeffac4e48a8b1f1", "6fefd4f18900fa5a"),
