@@ -41,7 +41,7 @@ from gateway.public import is_public, public_routes
 from gateway.scrape import worker_gauges
 from gateway.shared.redis_start import redis_link
 from gateway.shared.replica import Replica
-from gateway.shared.status import ALONE, Sharing
+from gateway.shared.status import ALONE, NOTHING_SHARED, Sharing
 from gateway.shown import Shown
 from gateway.tracing import Tracing
 from gateway.upstream import Upstream
@@ -166,7 +166,7 @@ def create_app(
             by_label(CAPTURES, captures.counts),
             by_label(SPANS, tracing.counts()),
             by_labels(HIT_RATE_CHANGE, shown.board.hit_rate_changes()),
-            *(sharing.families() if sharing is not None else ()),
+            *(sharing.families() if sharing is not None else NOTHING_SHARED),
         ),
         otlp=otlp.metrics,
         version=__version__,

@@ -38,6 +38,7 @@ _BLOCK_MS: Final = 500
 _MARGIN_S: Final = 5.0
 _MEET_S: Final = 0.3
 _LOOK_S: Final = 5.0
+_BYE_S: Final = 1.0
 _PAUSE_S: Final = (0.1, 5.0)
 _FIELD: Final = b"b"
 _KEPT_S: Final = 3600
@@ -84,6 +85,20 @@ class RedisLink:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.state == "connected":
+            await self._say_bye()
+
+    async def _say_bye(self) -> None:
+        """So that the others need not wait for this one to be missed; not for long."""
+        self._replica.bye()
+        client = connect(self._config, self._password, cluster=self._cluster)
+        try:
+            async with asyncio.timeout(_BYE_S):
+                await self._publish(client)
+        except (RedisError, OSError) as error:
+            _log.info("redis %s: %s; the others will notice", self._config.shown, reason_of(error, self._key))
+        finally:
+            await client.aclose()
 
     async def _run(self) -> None:
         pause = _PAUSE_S[0]
@@ -109,13 +124,10 @@ class RedisLink:
         first = self._heard_at is None
         away_s = HISTORY_S if self._heard_at is None else self._now() - self._heard_at + _MARGIN_S
         self._came(first=first)
-        if first:
-            await self._meet(client, hello)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._send(client))
-            tasks.create_task(
-                self._receive(client, max(0, _ms(hello) - int(away_s * 1000)), _ms(hello) if first else 0)
-            )
+            start_ms = max(0, _ms(hello) - int(away_s * 1000))
+            tasks.create_task(self._receive(client, start_ms, hello if first else None))
         raise AssertionError("both go on until one fails")
 
     async def _publish(self, client: Any) -> bytes:
@@ -160,8 +172,12 @@ class RedisLink:
                 last = name
         await self._looked(_LOOK_S)
 
-    async def _receive(self, client: Any, start_ms: int, hello_ms: int) -> None:
-        """hello_ms: what is older was told before this replica was there."""
+    async def _receive(self, client: Any, start_ms: int, hello: bytes | None) -> None:
+        """hello: the entry before which this replica was not there; None: it was there before."""
+        hello_ms = 0
+        if hello is not None:
+            hello_ms = _ms(hello)
+            await self._meet(client, hello)
         last = b"%d-0" % start_ms
         while True:
             for name, data in await self._read(client, last, _BLOCK_MS):

@@ -71,5 +71,9 @@ class Sharing:
         }
 
 
+NOTHING_SHARED = tuple(
+    by_labels(metric, {}) for metric in (SHARED_MESSAGES, SHARED_CONNECTED, SHARED_REPLICAS, SHARED_LAG)
+)
+"""Its metrics: there, and without a value."""
 ALONE: dict[str, Any] = {"state": "disabled"}
 """The section of a gateway that shares nothing."""
