@@ -157,7 +157,7 @@ def create_app(
         name = f"{socket.gethostname()}:{config.port}"
         replica = Replica(own, name, __version__, models, membership, proxy.admission.limiter)
         link = started = redis_link().RedisLink(config.redis, secrets.redis, replica, health.first_look)
-        sharing = Sharing(config.redis.shown, replica, started)
+        sharing = Sharing(config.redis, replica, started)
     exporters = create_exporters(
         aggregate,
         lambda: worker_gauges(workers, models),

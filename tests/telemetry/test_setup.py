@@ -81,7 +81,7 @@ def samples(body: bytes, parse: Parse = parse_text) -> Samples:
 def further() -> list[Family]:
     """What others than the aggregate count, as a gateway hands it over."""
     change = by_labels(HIT_RATE_CHANGE, {("default", "v2"): -0.25})
-    shared = [by_labels(metric, {(): 1}) for metric in (SHARED_CONNECTED, SHARED_REPLICAS, SHARED_LAG)]
+    shared = [by_label(metric, {"default": 1}) for metric in (SHARED_CONNECTED, SHARED_REPLICAS, SHARED_LAG)]
     counted = [
         by_label(SPANS, {"sent": 4}),
         by_label(CAPTURES, {"written": 2}),
