@@ -15,7 +15,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Literal, Never
+from typing import Any, Final, Literal
 
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.retry import Retry
@@ -68,6 +68,7 @@ class RedisLink:
         self._replica = replica
         self._looked = looked
         self._cluster = False
+        self._closing = False
         self._wake = asyncio.Event()
         self._now = time.monotonic
         self._heard_at: float | None = None
@@ -82,6 +83,7 @@ class RedisLink:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._closing = True  # a cancellation may be lost in a client that is losing its connection
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -102,7 +104,8 @@ class RedisLink:
 
     async def _run(self) -> None:
         pause = _PAUSE_S[0]
-        while True:
+        while not self._closing:
+            error: Exception | None = None
             client = connect(self._config, self._password, cluster=self._cluster)
             try:
                 await self._talk(client)
@@ -110,6 +113,8 @@ class RedisLink:
                 error = _first(group)
             finally:
                 await client.aclose()
+            if error is None:
+                return
             if isinstance(error, MovedError) and not self._cluster:
                 self._cluster = True
                 continue
@@ -117,8 +122,8 @@ class RedisLink:
             self._away(reason_of(error, self._key))
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - so that not all come at once
 
-    async def _talk(self, client: Any) -> Never:
-        """Until it fails."""
+    async def _talk(self, client: Any) -> None:
+        """Until it fails, or this gateway ends."""
         self._replica.hello()
         hello = await self._publish(client)
         first = self._heard_at is None
@@ -128,7 +133,6 @@ class RedisLink:
             tasks.create_task(self._send(client))
             start_ms = max(0, _ms(hello) - int(away_s * 1000))
             tasks.create_task(self._receive(client, start_ms, hello if first else None))
-        raise AssertionError("both go on until one fails")
 
     async def _publish(self, client: Any) -> bytes:
         """Send everything that waits; the id of the last entry."""
@@ -150,7 +154,7 @@ class RedisLink:
 
     async def _send(self, client: Any) -> None:
         kept_at = float("-inf")
-        while True:
+        while not self._closing:
             if self._now() - kept_at > _KEPT_S / 60:
                 kept_at = self._now()
                 await client.expire(self._key, _KEPT_S)
@@ -179,7 +183,7 @@ class RedisLink:
             hello_ms = _ms(hello)
             await self._meet(client, hello)
         last = b"%d-0" % start_ms
-        while True:
+        while not self._closing:
             for name, data in await self._read(client, last, _BLOCK_MS):
                 last = name
                 now = self._now()
