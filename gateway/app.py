@@ -43,7 +43,7 @@ from gateway.response_ids import ResponseIds
 from gateway.scrape import worker_gauges
 from gateway.shared.redis_start import redis_link
 from gateway.shared.replica import Replica
-from gateway.shared.status import ALONE, Sharing
+from gateway.shared.status import ALONE, NOTHING_SHARED, Sharing
 from gateway.shown import Shown
 from gateway.tracing import Tracing
 from gateway.upstream import Upstream
@@ -178,7 +178,7 @@ def create_app(
         name = f"{socket.gethostname()}:{config.port}"
         replica = Replica(own, name, __version__, models, membership, proxy.admission.limiter)
         link = started = redis_link().RedisLink(config.redis, secrets.redis, replica, health.first_look)
-        sharing = Sharing(config.redis.shown, replica, started)
+        sharing = Sharing(config.redis, replica, started)
     exporters = create_exporters(
         aggregate,
         lambda: worker_gauges(workers, models),
@@ -188,7 +188,7 @@ def create_app(
             by_label(PROCESS_RESTARTS, others.restarts()),
             by_label(SPANS, together(tracing.counts(), others.spans())),
             by_labels(HIT_RATE_CHANGE, shown.board.hit_rate_changes()),
-            *(sharing.families() if sharing is not None else ()),
+            *(sharing.families() if sharing is not None else NOTHING_SHARED),
         ),
         otlp=otlp.metrics,
         version=__version__,

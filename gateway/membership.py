@@ -81,9 +81,12 @@ class Membership:
         url = check_engine_url(decision.url)
         worker = next((each for each in self._workers if each.url == url), None)
         if worker is None:
-            if decision.standing == "added":
-                self._health.add(url)
-            return decision.standing == "added"
+            if decision.standing == "removed":
+                return False
+            worker = self._health.add(url)
+            if decision.standing == "drained":
+                self._workers.drain(worker)
+            return True
         if decision.standing == "removed":
             self._health.remove(worker.id)
         elif decision.standing == "drained":

@@ -126,12 +126,12 @@ SHARED_MESSAGES: Final = Metric("prefixgate.shared.messages", "counter", "{messa
     "Messages between gateways: sent, dropped (nobody will hear), applied, unplaceable (its worker is not up here), "
     "unreadable; batches: repeated (here already), missed, unknown_version, publish_failures.",
     "Shared between gateways")
-SHARED_CONNECTED: Final = Metric("prefixgate.shared.connected", "gauge", "1", (), 1,
+SHARED_CONNECTED: Final = Metric("prefixgate.shared.connected", "gauge", "1", ("fleet",), 2,
     "1 while this gateway shares what it knows with others over Redis, 0 while Redis is away.",
     "Gateways that share")
-SHARED_REPLICAS: Final = Metric("prefixgate.shared.replicas", "gauge", "{replica}", (), 1,
+SHARED_REPLICAS: Final = Metric("prefixgate.shared.replicas", "gauge", "{replica}", ("fleet",), 2,
     "Gateways heard of lately, this one included.", "Gateways that share")
-SHARED_LAG: Final = Metric("prefixgate.shared.lag", "gauge", "s", (), 1,
+SHARED_LAG: Final = Metric("prefixgate.shared.lag", "gauge", "s", ("fleet",), 2,
     "How old the news of another gateway was that was applied last.", "Age of others' news")
 WORKER_UP: Final = Metric("prefixgate.worker.up", "gauge", "1", ("worker",), 1000,
     "1 while the worker answers its health check, else 0.", "Workers")
@@ -206,7 +206,7 @@ def _section(metric: Metric) -> str:
     facts = [
         f"Prometheus `{prometheus_name(metric)}`",
         f"{metric.kind}, unit `{metric.unit}`",
-        f"labels {', '.join(f'`{label}`' for label in metric.labels) or 'none'}",
+        f"labels {', '.join(f'`{label}`' for label in metric.labels)}",
         f"at most {metric.limit} label sets",
     ]
     stability = _STABILITY.get(metric.name.partition(".")[0])

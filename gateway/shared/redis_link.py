@@ -15,7 +15,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Literal, Never
+from typing import Any, Final, Literal
 
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.retry import Retry
@@ -38,6 +38,7 @@ _BLOCK_MS: Final = 500
 _MARGIN_S: Final = 5.0
 _MEET_S: Final = 0.3
 _LOOK_S: Final = 5.0
+_BYE_S: Final = 1.0
 _PAUSE_S: Final = (0.1, 5.0)
 _FIELD: Final = b"b"
 _KEPT_S: Final = 3600
@@ -67,6 +68,7 @@ class RedisLink:
         self._replica = replica
         self._looked = looked
         self._cluster = False
+        self._closing = False
         self._wake = asyncio.Event()
         self._now = time.monotonic
         self._heard_at: float | None = None
@@ -81,13 +83,29 @@ class RedisLink:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._closing = True  # a cancellation may be lost in a client that is losing its connection
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.state == "connected":
+            await self._say_bye()
+
+    async def _say_bye(self) -> None:
+        """So that the others need not wait for this one to be missed; not for long."""
+        self._replica.bye()
+        client = connect(self._config, self._password, cluster=self._cluster)
+        try:
+            async with asyncio.timeout(_BYE_S):
+                await self._publish(client)
+        except (RedisError, OSError) as error:
+            _log.info("redis %s: %s; the others will notice", self._config.shown, reason_of(error, self._key))
+        finally:
+            await client.aclose()
 
     async def _run(self) -> None:
         pause = _PAUSE_S[0]
-        while True:
+        while not self._closing:
+            error: Exception | None = None
             client = connect(self._config, self._password, cluster=self._cluster)
             try:
                 await self._talk(client)
@@ -95,6 +113,8 @@ class RedisLink:
                 error = _first(group)
             finally:
                 await client.aclose()
+            if error is None:
+                return
             if isinstance(error, MovedError) and not self._cluster:
                 self._cluster = True
                 continue
@@ -102,21 +122,17 @@ class RedisLink:
             self._away(reason_of(error, self._key))
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - so that not all come at once
 
-    async def _talk(self, client: Any) -> Never:
-        """Until it fails."""
+    async def _talk(self, client: Any) -> None:
+        """Until it fails, or this gateway ends."""
         self._replica.hello()
         hello = await self._publish(client)
         first = self._heard_at is None
         away_s = HISTORY_S if self._heard_at is None else self._now() - self._heard_at + _MARGIN_S
         self._came(first=first)
-        if first:
-            await self._meet(client, hello)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._send(client))
-            tasks.create_task(
-                self._receive(client, max(0, _ms(hello) - int(away_s * 1000)), _ms(hello) if first else 0)
-            )
-        raise AssertionError("both go on until one fails")
+            start_ms = max(0, _ms(hello) - int(away_s * 1000))
+            tasks.create_task(self._receive(client, start_ms, hello if first else None))
 
     async def _publish(self, client: Any) -> bytes:
         """Send everything that waits; the id of the last entry."""
@@ -138,7 +154,7 @@ class RedisLink:
 
     async def _send(self, client: Any) -> None:
         kept_at = float("-inf")
-        while True:
+        while not self._closing:
             if self._now() - kept_at > _KEPT_S / 60:
                 kept_at = self._now()
                 await client.expire(self._key, _KEPT_S)
@@ -160,10 +176,14 @@ class RedisLink:
                 last = name
         await self._looked(_LOOK_S)
 
-    async def _receive(self, client: Any, start_ms: int, hello_ms: int) -> None:
-        """hello_ms: what is older was told before this replica was there."""
+    async def _receive(self, client: Any, start_ms: int, hello: bytes | None) -> None:
+        """hello: the entry before which this replica was not there; None: it was there before."""
+        hello_ms = 0
+        if hello is not None:
+            hello_ms = _ms(hello)
+            await self._meet(client, hello)
         last = b"%d-0" % start_ms
-        while True:
+        while not self._closing:
             for name, data in await self._read(client, last, _BLOCK_MS):
                 last = name
                 now = self._now()

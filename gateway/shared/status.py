@@ -3,8 +3,9 @@
 from typing import Any, Protocol
 
 from gateway.shared.replica import Replica
+from gateway.shared.settings import RedisConfig
 from telemetry.catalog import SHARED_CONNECTED, SHARED_LAG, SHARED_MESSAGES, SHARED_REPLICAS
-from telemetry.points import Family, by_label, by_labels
+from telemetry.points import Family, by_label
 
 
 class Link(Protocol):
@@ -21,10 +22,11 @@ class Link(Protocol):
 
 
 class Sharing:
-    """A replica and what carries its messages. url: without a password."""
+    """A replica and what carries its messages."""
 
-    def __init__(self, url: str | None, replica: Replica, link: Link) -> None:
-        self._url = url
+    def __init__(self, config: RedisConfig, replica: Replica, link: Link) -> None:
+        self._url = config.shown
+        self._fleet = config.fleet
         self._replica = replica
         self._link = link
 
@@ -49,12 +51,12 @@ class Sharing:
     def families(self) -> tuple[Family, ...]:
         """The metrics. Safe to call from another thread."""
         link = self._link
-        lag: dict[tuple[str, ...], float] = {} if link.lag_s is None else {(): link.lag_s}
+        lag = {} if link.lag_s is None else {self._fleet: link.lag_s}
         return (
             by_label(SHARED_MESSAGES, {**self._counts(), "publish_failures": link.publish_failures}),
-            by_labels(SHARED_CONNECTED, {(): int(link.state == "connected")}),
-            by_labels(SHARED_REPLICAS, {(): 1 + len(self._replica.inbox.peers)}),
-            by_labels(SHARED_LAG, lag),
+            by_label(SHARED_CONNECTED, {self._fleet: int(link.state == "connected")}),
+            by_label(SHARED_REPLICAS, {self._fleet: 1 + len(self._replica.inbox.peers)}),
+            by_label(SHARED_LAG, lag),
         )
 
     def _counts(self) -> dict[str, int]:
@@ -71,5 +73,9 @@ class Sharing:
         }
 
 
+NOTHING_SHARED = tuple(
+    by_label(metric, {}) for metric in (SHARED_MESSAGES, SHARED_CONNECTED, SHARED_REPLICAS, SHARED_LAG)
+)
+"""Its metrics: there, and without a value."""
 ALONE: dict[str, Any] = {"state": "disabled"}
 """The section of a gateway that shares nothing."""

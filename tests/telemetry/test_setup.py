@@ -18,7 +18,17 @@ from prefix.errors import ConfigError
 from prefix.record import RequestRecord
 from telemetry import setup
 from telemetry.aggregate import Aggregate
-from telemetry.catalog import CAPTURES, CATALOG, HIT_RATE_CHANGE, SPANS, prometheus_name
+from telemetry.catalog import (
+    CAPTURES,
+    CATALOG,
+    HIT_RATE_CHANGE,
+    SHARED_CONNECTED,
+    SHARED_LAG,
+    SHARED_MESSAGES,
+    SHARED_REPLICAS,
+    SPANS,
+    prometheus_name,
+)
 from telemetry.gauges import WorkerGauges
 from telemetry.labels import Labels
 from telemetry.otlp import Protocol, find_target
@@ -71,7 +81,13 @@ def samples(body: bytes, parse: Parse = parse_text) -> Samples:
 def further() -> list[Family]:
     """What others than the aggregate count, as a gateway hands it over."""
     change = by_labels(HIT_RATE_CHANGE, {("default", "v2"): -0.25})
-    return [by_label(SPANS, {"sent": 4}), by_label(CAPTURES, {"written": 2}), change]
+    shared = [by_label(metric, {"default": 1}) for metric in (SHARED_CONNECTED, SHARED_REPLICAS, SHARED_LAG)]
+    counted = [
+        by_label(SPANS, {"sent": 4}),
+        by_label(CAPTURES, {"written": 2}),
+        by_label(SHARED_MESSAGES, {"sent": 1}),
+    ]
+    return [*counted, change, *shared]
 
 
 def labels(**values: str) -> frozenset[tuple[str, str]]:

@@ -64,7 +64,7 @@ async def test_what_one_gateway_placed_the_others_know() -> None:
         await until(lambda: shared(one)["applied"] > 0)
         assert shared(one)["unreadable"] == shared(one)["unknown_version"] == 0
         page = await one.metrics()
-        assert page["prefixgate_shared_connected"] == 1
+        assert page['prefixgate_shared_connected{fleet="default"}'] == 1
         assert page['prefixgate_shared_messages_total{outcome="sent"}'] > 0
 
 
