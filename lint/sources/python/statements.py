@@ -66,8 +66,7 @@ def _set(target: ast.expr, value: Value, scope: Scope, node: ast.stmt) -> None:
 
 
 def _name_it(target: ast.expr, value: Value, scope: Scope) -> None:
-    name = target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
-    guesses.named(name, value, target, scope)
+    guesses.named(getattr(target, "id", "") or getattr(target, "attr", ""), value, target, scope)
 
 
 def _augment(node: ast.AugAssign, scope: Scope) -> None:

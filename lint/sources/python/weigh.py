@@ -15,7 +15,8 @@ from lint.sources.flow import CHARS_PER_TOKEN, PAGE_TOKENS, TEXT_TOKENS, Flow
 from lint.sources.python.breakpoints import breakpoint_flows
 from lint.sources.python.parameters import scope_flows
 from lint.sources.python.scope import Hit
-from lint.sources.python.values import DYNAMIC, NEUTRAL, PARAM, STATIC, Map, Part, Seq, Spread, Text, Value, parts_of
+from lint.sources.python.sections import LISTS, Section, sections_of
+from lint.sources.python.values import DYNAMIC, NEUTRAL, PARAM, STATIC, Part
 
 _ORDERED: Final = frozenset({"unordered", "shuffled", "sampled", "json_order", "json_format", "address"})
 _WRITTEN: Final = frozenset("clock id random state counter replica".split())
@@ -28,16 +29,10 @@ _WRITTEN_BY_CODE: Final = frozenset(
 """Last words of what stands in the code of whoever gives it, key by key."""
 _DRAWN: Final = frozenset({"random", "sampled", "shuffled"})
 _ASKED: Final = frozenset({"user", "docs"})
-_LISTS: Final = frozenset({"window", "edited", "moving"})
 _CERTAIN: Final = frozenset(
     """clock date id random sampled shuffled unordered replica state counter signed docs window""".split()
 )
 """Kinds that change for sure, whatever the value is used for."""
-
-
-class _Section(NamedTuple):
-    where: str
-    parts: tuple[Part, ...]
 
 
 def flows(hits: list[Hit]) -> list[Flow]:
@@ -68,7 +63,7 @@ class _Stand(NamedTuple):
 
 
 def _prompt(hit: Hit) -> Iterator[Flow]:
-    sections = _sections(hit.arguments)
+    sections = sections_of(hit.arguments)
     asked = any(part.kind == PARAM and _of_name(part.label) == "user" for s in sections for part in s.parts)
     for stand in _stands(sections):
         part = stand.part
@@ -101,10 +96,10 @@ def _is_loose(part: Part, hit: Hit, stand: _Stand) -> bool:
         return stand.tokens < TEXT_TOKENS
     if part.kind == "state" or (part.kind in _WRITTEN and stand.where in ("turn", "history")):
         return True
-    return part.loose or (hit.guessed and part.kind in _DRAWN) or (hit.kept and part.kind in _LISTS | _ORDERED)
+    return part.loose or (hit.guessed and part.kind in _DRAWN) or (hit.kept and part.kind in LISTS | _ORDERED)
 
 
-def _stands(sections: list[_Section]) -> Iterator[_Stand]:
+def _stands(sections: list[Section]) -> Iterator[_Stand]:
     """Where each part stands that varies and has a place in the source."""
     chars, unknown, history = 0, False, False
     talk = next((at for at, section in enumerate(sections) if _is_talk(section)), len(sections))
@@ -125,13 +120,13 @@ def _stands(sections: list[_Section]) -> Iterator[_Stand]:
         history = history or section.where == "history"
 
 
-def _is_talk(section: _Section) -> bool:
+def _is_talk(section: Section) -> bool:
     """Whether this is a conversation so far, or the place for one: another one in each request."""
     varies = not section.parts or any(part.kind != STATIC for part in section.parts)
     return varies and section.where in ("turn", "history")
 
 
-def _first_varying(section: _Section) -> int:
+def _first_varying(section: Section) -> int:
     """The index of the first part that is another one in each request."""
     for at, part in enumerate(section.parts):
         if part.kind == PARAM and _of_name(part.label) != "neutral":
@@ -141,7 +136,7 @@ def _first_varying(section: _Section) -> int:
     return len(section.parts)
 
 
-def _first_asked(section: _Section) -> int:
+def _first_asked(section: Section) -> int:
     """The index of the first part that is one request's by its name, or was retrieved for it."""
     asked = (at for at, p in enumerate(section.parts) if (p.kind if p.kind != PARAM else _of_name(p.label)) in _ASKED)
     return next(asked, len(section.parts))
@@ -158,7 +153,7 @@ def _judge(stand: _Stand) -> tuple[str, bool] | None:
     """The kind of a part and whether unknown amounts stand behind it; None when it does no harm there."""
     part, where, tokens, unknown = stand.part, stand.where, stand.tokens, stand.unknown
     kind = part.kind if part.kind != PARAM else _of_name(part.label)
-    if kind in _LISTS:
+    if kind in LISTS:
         return (kind, True) if where == "history" else None
     if kind == "neutral" or kind in NEUTRAL or (kind == "json_order" and _has_its_order(part.label)):
         return None
@@ -193,69 +188,3 @@ def _of_name(label: str) -> str:
         retrieved = label.rpartition(".")[2] in ("text", "content", "page_content", "body")
         return names.classify(root) or ("docs" if retrieved else "variable")
     return kind or "variable"
-
-
-def _sections(arguments: dict[str, Value]) -> list[_Section]:
-    sections = [
-        _Section(where, parts_of(arguments[key]))
-        for key, where in (
-            ("tools", "tools"),
-            ("functions", "tools"),
-            ("system", "system"),
-            ("instructions", "system"),
-        )
-        if key in arguments
-    ]
-    sections += [_Section("prompt", parts_of(arguments[key])) for key in ("prompt", "text") if key in arguments]
-    for key in ("messages", "input"):
-        if key in arguments:
-            sections += _messages(arguments[key], key)
-    return sections
-
-
-def _messages(value: Value, key: str) -> list[_Section]:
-    if not isinstance(value, Seq):
-        single = isinstance(value, Text) and key == "input"
-        return [_Section("last" if single else "history", parts_of(value))]
-    sections = [_Section("history", value.marks)] if value.marks else []
-    last = _last_turn(value)
-    for index, item in enumerate(value.items):
-        if isinstance(item, Map):
-            role = _role(item)
-            copied = not role and item.get("role") is not None
-            where = "system" if role in ("system", "developer") else "last" if index >= last else "turn"
-            where = "history" if copied else where
-            sections.append(_Section(where, _content(item)))
-        else:
-            sections.append(_Section("history" if _is_history(item) else "last", parts_of(item)))
-    return sections
-
-
-def _is_history(item: Value) -> bool:
-    return isinstance(item, Spread | Seq) or any(part.kind in _LISTS for part in parts_of(item))
-
-
-def _content(message: Map) -> tuple[Part, ...]:
-    """What a message says; an object may have fields beside that, which are not sent."""
-    return tuple(
-        part
-        for key, value in message.entries
-        if (key == "content" or not message.made) and key not in ("role", "name", "type")
-        for part in parts_of(value)
-        if part.kind not in _LISTS
-    )
-
-
-def _role(message: Map) -> str:
-    role = message.get("role")
-    return "".join(part.text or "" for part in parts_of(role)) if role is not None else ""
-
-
-def _last_turn(messages: Seq) -> int:
-    """The index of the last message that is not the assistant's."""
-    for index in range(len(messages.items) - 1, -1, -1):
-        item = messages.items[index]
-        if isinstance(item, Map) and _role(item) in ("assistant", "ai"):
-            continue
-        return index
-    return 0
