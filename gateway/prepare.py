@@ -102,6 +102,7 @@ class Preparer:
             stream=body.slice("stream") == b"true",
             salt=salt,
             dp_rank=chosen_rank(body, incoming.headers) if group.several else None,
+            cache_key=_cache_key(body, view, blocks) if config.prompt_cache_key else None,
         )
 
     def _unread(self, api: Api, incoming: Incoming, caller: Caller, config: Config) -> Prepared:
@@ -195,6 +196,14 @@ def _check_fields(api: Api, body: Body) -> None:
         raise Refusal("empty_messages", param="/messages")
     if api.required and body.slice("stream") not in (None, b"true", b"false", b"null"):
         raise Refusal("invalid_type", "stream must be true or false", param="/stream")
+
+
+def _cache_key(body: Body, view: View, blocks: list[int]) -> str | None:
+    """A name for the stable prefix, the same on every replica; None where it is short or the client has its own."""
+    whole = view.stable // BLOCK_BYTES
+    if not whole or "prompt_cache_key" in body:
+        return None
+    return f"pg-{blocks[whole - 1]:016x}"
 
 
 def _choices(body: Body) -> int:
