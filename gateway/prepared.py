@@ -28,6 +28,8 @@ class Prepared(NamedTuple):
     choices: answers per prompt, where the engine reports usage for each of them (/generate); else 1.
     worker: the only one that can answer, because it keeps the response that is asked for or continued; else None.
     dp_rank: the DP rank that the client chose itself, where an engine of its model has several.
+    asked_model: the one that was asked for, where a rule of the route chose another; missed_model: what a rule chose
+    and nobody serves.
     cache_key: what requests with its stable prefix share, for endpoints that ask for it and a client that named none.
     """
 
@@ -51,6 +53,8 @@ class Prepared(NamedTuple):
     worker: str | None = None
     dp_rank: int | None = None
     cache_key: str | None = None
+    asked_model: str | None = None
+    missed_model: str | None = None
 
     @property
     def stored(self) -> tuple[str, ...]:

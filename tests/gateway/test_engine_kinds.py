@@ -60,7 +60,7 @@ def sent(engine: FakeEngine) -> dict[str, Any]:
 
 
 async def test_a_sleeping_vllm_gets_no_requests() -> None:
-    """Found by what it says, its load read off /metrics; asleep it is no candidate, its health check notwithstanding."""
+    """Found by what it says, its load read off /metrics; asleep it is no candidate, though it is healthy."""
     async with vllm() as engine, running(engine) as gateway:
         (worker,) = gateway.workers
         await until(lambda: worker.load is not None and worker.load.waiting == 6)
