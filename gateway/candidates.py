@@ -36,7 +36,7 @@ class Candidates:
         mode the engines are asked for it, with the request's credentials, and what none of them knows is theirs to
         refuse; a customer's it cannot be.
         """
-        owner = self._response_ids.owner(stored, now)
+        owner = await self._response_ids.seek(stored, now)
         if owner is None and caller.config is None:
             keeper = await self._keeper(stored, [header for header in headers if header[0] in CREDENTIALS])
             if keeper is None:

@@ -71,6 +71,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
+    processes: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
+    """Processes that serve requests; more than one have a parent that owns the operators' pages."""
     engines: tuple[str, ...] = ()
     policy: str = "expected-ttft"
     level: Level = "safe"

@@ -52,11 +52,12 @@ class Proxy:
         secrets: Secrets,
         misses: Misses,
         tracing: Tracing,
+        response_ids: ResponseIds,
     ) -> None:
         self._upstream = upstream
         self._finished = finished
         self._preparer = Preparer(workers.models)
-        self.response_ids = ResponseIds()
+        self.response_ids = response_ids
         self.misses = misses
         self._tracing = tracing
         self._candidates = Candidates(workers, self.response_ids, upstream)

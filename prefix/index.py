@@ -22,10 +22,10 @@ an index that inserts on routing this one gave 7 % lower mean TTFT, and exact KV
 capacity was known (the study behind gateway.policies.expected_ttft).
 """
 
-from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from prefix.pages import leading
 from prefix.runs import Run, first_run, insert, shared_blocks, subtree
 
 RUN_WEIGHT = 4
@@ -79,7 +79,7 @@ class WorkerIndex:
                 break
             children = run.children
         if self._stored:
-            computed = max(computed, _leading(self._stored, blocks))
+            computed = max(computed, leading(self._stored, blocks))
             known = max(known, computed)
         return known, computed, pinned
 
@@ -216,11 +216,3 @@ class WorkerIndex:
                 self.store(run.blocks)
             self.trim(0)
         return self._stored
-
-
-def _leading(stored: dict[int, None], blocks: Sequence[int]) -> int:
-    """How many leading blocks are stored, whether or not the events left holes."""
-    size = bisect_left(range(len(blocks)), True, key=lambda i: blocks[i] not in stored)
-    if all(map(stored.__contains__, blocks[:size])):
-        return size
-    return next(i for i, block in enumerate(blocks) if block not in stored)
