@@ -139,7 +139,8 @@ def decode_load(raw: bytes) -> dict[str, float]:
         except EngineError:
             continue
         if load is not None:
-            return {RUNNING: load.running} | ({} if load.waiting is None else {WAITING: load.waiting})
+            told: dict[str, float] = {RUNNING: load.running}
+            return told if load.waiting is None else told | {WAITING: load.waiting}
     return {}
 
 
