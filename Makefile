@@ -30,8 +30,9 @@ test: $(DEV)  ## the tests (3 to 5 minutes)
 test-slow: $(DEV)  ## the tests that take longer: the whole demo, soak
 	$(BIN)/python -m pytest -q --durations=12 -m 'slow and not engines'
 
-test-engines: $(DEV)  ## the tests on two real SGLang engines (installs them under .engines, 1.6 GB)
+test-engines: $(DEV)  ## the tests on real SGLang and llama.cpp engines (installs them under .engines, 1.9 GB)
 	$(BIN)/python examples/real_sglang_cpu/run.py setup
+	$(BIN)/python -m examples.real_llamacpp_cpu.server setup
 	$(BIN)/python -m pytest -q --durations=12 -n 0 -m engines -s tests/integration
 
 lint: $(DEV)  ## ruff, formatting, types, import contracts
