@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from engine_adapter.engine import State
-from examples.real_llamacpp_cpu.server import LlamaServer, is_set_up
+from examples.child_server import ChildServer
+from examples.real_llamacpp_cpu.server import is_set_up, llama_server
 from tests.gateway.running import running, until
 
 pytestmark = pytest.mark.engines
@@ -26,11 +27,11 @@ Turn = list[dict[str, str]]
 
 
 @pytest.fixture
-def server() -> Iterator[LlamaServer]:
+def server() -> Iterator[ChildServer]:
     """One with 4 slots and no RAM cache behind them."""
     if not is_set_up():
         pytest.fail("no llama.cpp: run `python -m examples.real_llamacpp_cpu.server setup`", pytrace=False)
-    with LlamaServer(PORT, extra=("--cache-ram", "0")) as started:
+    with llama_server(PORT, "--cache-ram", "0") as started:
         yield started
 
 
@@ -72,7 +73,7 @@ def hit_rate(url: str) -> float:
     return cached / prompt
 
 
-async def test_a_conversation_keeps_its_slot(server: LlamaServer) -> None:
+async def test_a_conversation_keeps_its_slot(server: ChildServer) -> None:
     """The server's own choice of slots gives histories away for a shared system prompt; through us it does not."""
     alone = await asyncio.to_thread(hit_rate, server.url)
     await asyncio.to_thread(server.restart)
@@ -84,7 +85,7 @@ async def test_a_conversation_keeps_its_slot(server: LlamaServer) -> None:
     assert through > alone + 0.2
 
 
-async def test_what_it_says_is_understood(server: LlamaServer) -> None:
+async def test_what_it_says_is_understood(server: ChildServer) -> None:
     """Load, usage of three APIs, a stream's withheld usage, and its end."""
     async with running(server) as gateway:
         (worker,) = gateway.workers
