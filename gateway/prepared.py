@@ -83,7 +83,8 @@ class Prepared(NamedTuple):
             )
             raise Refusal("isolation_unsupported", message)
         slices = self.body.slice("stream"), self.body.slice("stream_options")
-        chosen = self.dp_rank is not None or "id_slot" in self.body
+        slotted = self.api.path in engine.slotted_paths
+        chosen = "id_slot" in self.body if slotted else self.dp_rank is not None
         added = engine.additions(
             self.api.path,
             stream=slices[0],
