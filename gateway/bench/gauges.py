@@ -139,8 +139,8 @@ def decode_load(raw: bytes) -> dict[str, float]:
         except EngineError:
             continue
         if load is not None:
-            told: dict[str, float] = {RUNNING: load.running}
-            return told if load.waiting is None else told | {WAITING: load.waiting}
+            counts = {RUNNING: load.running, WAITING: load.waiting}
+            return {name: float(count) for name, count in counts.items() if count is not None}
     return {}
 
 
