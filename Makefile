@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV := $(VENV)/.dev
 
-.PHONY: help demo test test-slow test-engines lint format docs bench bench-peers bench-lint fuzz soak ci clean
+.PHONY: help demo test test-slow test-engines test-vllm lint format docs bench bench-peers bench-lint fuzz soak ci clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -30,9 +30,15 @@ test: $(DEV)  ## the tests (3 to 5 minutes)
 test-slow: $(DEV)  ## the tests that take longer: the whole demo, soak
 	$(BIN)/python -m pytest -q --durations=12 -m 'slow and not engines'
 
-test-engines: $(DEV)  ## the tests on two real SGLang engines (installs them under .engines, 1.6 GB)
+test-engines: $(DEV)  ## the tests on real SGLang and llama.cpp engines (installs them under .engines, 1.9 GB)
 	$(BIN)/python examples/real_sglang_cpu/run.py setup
+	$(BIN)/python -m examples.real_llamacpp_cpu.server setup
 	$(BIN)/python -m pytest -q --durations=12 -n 0 -m engines -s tests/integration
+
+test-vllm: $(DEV)  ## the gateway before a real vLLM (installs it under .engines, 1.8 GB); not in CI
+	$(BIN)/python examples/real_sglang_cpu/run.py setup
+	$(BIN)/python -m examples.real_vllm_cpu.server setup
+	$(BIN)/python -m pytest -q --durations=12 -n 0 -m engines -s tests/vllm
 
 lint: $(DEV)  ## ruff, formatting, types, import contracts
 	$(BIN)/ruff check .

@@ -151,7 +151,7 @@ class Engine(Protocol):
     when the kind does not sleep. keep_alive_s: the engine closes an idle connection after that long, so a pooled one
     must be dropped earlier (case 54). report_flag: what makes it report cached tokens, None: nothing is needed.
     salt_member: body field of the cache namespace, if any; salted_paths: where the engine reads it.
-    cache_key_paths: where a `prompt_cache_key` does something.
+    cache_key_paths: where a `prompt_cache_key` does something. slotted_paths: where a request can name its slot.
     """
 
     @property
@@ -184,6 +184,8 @@ class Engine(Protocol):
     def salted_paths(self) -> Collection[str]: ...
     @property
     def cache_key_paths(self) -> Collection[str]: ...
+    @property
+    def slotted_paths(self) -> Collection[str]: ...
 
     def speaks(self, path: str) -> bool:
         """Whether this kind is known to have an API path. What it has not it answers itself, with 404."""

@@ -26,7 +26,6 @@ from engine_adapter.engine import NO_PAGES, EngineInfo, EngineLoad, Pages
 from engine_adapter.openai import CHAT, COMPLETIONS, EMBEDDINGS, MESSAGES, RESPONSES, OpenAI
 from prefix.errors import EngineError
 
-SLOTTED_PATHS: Final = frozenset((CHAT, COMPLETIONS))
 _NOT_FOUND: Final = b'"not_found_error"'
 _NOT_SUPPORTED: Final = b'"not_supported_error"'
 
@@ -70,6 +69,7 @@ class LlamaCpp(OpenAI):
     load_paths = ("/slots", "/metrics")
     load_also = ("/metrics",)
     cache_key_paths: Collection[str] = ()
+    slotted_paths = frozenset((CHAT, COMPLETIONS))
     api_paths = frozenset((CHAT, COMPLETIONS, RESPONSES, MESSAGES, f"{MESSAGES}/count_tokens", EMBEDDINGS))
 
     def lacks(self, status: int, answer: bytes) -> bool:
@@ -110,7 +110,7 @@ class LlamaCpp(OpenAI):
         return EngineLoad(len(busy), waiting, _waiting_tokens(busy, waiting), sum(map(_held, busy)), prefilled)
 
     def own_members(self, path: str, rank: int | None) -> dict[str, bytes]:
-        return {"id_slot": b"%d" % rank} if rank is not None and path in SLOTTED_PATHS else {}
+        return {"id_slot": b"%d" % rank} if rank is not None and path in self.slotted_paths else {}
 
 
 def _held(slot: _Slot) -> int:

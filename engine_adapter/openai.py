@@ -45,6 +45,7 @@ class OpenAI:
     salt_member: str | None = None
     salted_paths: Collection[str] = ()
     cache_key_paths: Collection[str] = frozenset((CHAT, RESPONSES))
+    slotted_paths: Collection[str] = ()
     api_paths: Collection[str] = frozenset((CHAT, COMPLETIONS, RESPONSES, EMBEDDINGS))
 
     def speaks(self, path: str) -> bool:

@@ -102,6 +102,7 @@ class SGLang:
     salt_member = "cache_salt"
     salted_paths = SALTED_PATHS
     cache_key_paths = ()
+    slotted_paths = ()
 
     def speaks(self, path: str) -> bool:
         return path in API_PATHS

@@ -115,6 +115,7 @@ def _row(record: RequestRecord) -> dict[str, Any]:
         "route": record.route,
         "prompt_version": _short(record.prompt_version),
         "model": _short(record.model),
+        "asked_model": _short(record.asked_model),
         "worker": record.worker,
         "reason": record.reason,
         "stream": record.stream,

@@ -245,4 +245,4 @@ def _mount(app: Gateway, guard: AdminGuard, exporters: Exporters, live: Live) ->
 
 def _labels(config: Config) -> Labels:
     paths = (*PATHS, *config.allow_paths)
-    return Labels((DEFAULT_ROUTE, *config.routes), tuple(config.customers), default_route=DEFAULT_ROUTE, paths=paths)
+    return Labels(config.route_labels, tuple(config.customers), default_route=DEFAULT_ROUTE, paths=paths)

@@ -20,6 +20,7 @@ import xxhash
 
 from gateway.capture_files import CaptureFiles
 from gateway.capture_settings import CaptureConfig
+from gateway.model_routes import SEPARATOR
 from gateway.prepared import Prepared
 from prefix.capture import line_of
 from prefix.errors import TraceError
@@ -52,7 +53,7 @@ class _Setup(NamedTuple):
 
     def takes(self, record: RequestRecord, prepared: Prepared) -> bool:
         """Whether a request is one of the sample."""
-        share = self.config.routes.get(record.route, self.config.sample)
+        share = self.config.routes.get(record.route.partition(SEPARATOR)[0], self.config.sample)
         if share <= 0 or record.customer in self.config.skip_customers:
             return False
         return share >= 1 or self.place(record, prepared) < share * _ALL

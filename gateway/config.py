@@ -18,6 +18,7 @@ from gateway.discovery.settings import DiscoveryConfig
 from gateway.guard import FIELDS
 from gateway.limits import NO_LIMITS, Limits
 from gateway.management import may_be_proxied
+from gateway.model_routes import SEPARATOR, ModelRule, check_rules, label
 from gateway.otlp_settings import TracingConfig
 from gateway.policies import POLICIES
 from gateway.shared.settings import RedisConfig
@@ -36,11 +37,13 @@ class RouteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One route, a product surface that shares a prompt. level: what may be rewritten on it, None: the global one.
 
     strip: the nonces that level `normalize` removes. hoist: which volatile spans level `hoist` reports or moves.
+    models: which requests go to another model than they ask for (docs/model-routes.md).
     """
 
     level: Level | None = None
     strip: tuple[str, ...] = NONCES
     hoist: Hoist = Hoist()
+    models: tuple[ModelRule, ...] = ()
 
     @property
     def rules(self) -> Rules:
@@ -137,6 +140,12 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Origins whose web pages may use the proxied paths: `https://app.example`, or `*` for all."""
 
     @property
+    def route_labels(self) -> tuple[str, ...]:
+        """What requests are counted under: the routes, and each of their models of its own."""
+        models = (label(name, rule) for name, route in self.routes.items() for rule in route.models)
+        return (DEFAULT_ROUTE, *self.routes, *dict.fromkeys(models))
+
+    @property
     def isolates(self) -> bool:
         """Whether the cache of any customer is kept apart."""
         return self.isolate_cache or any(customer.isolate_cache for customer in self.customers.values())
@@ -151,11 +160,7 @@ def check(config: Config, where: str) -> None:
         nearest(kind, KINDS, f"{where}: engine_kinds: {url}: unknown kind")
     _check_paths(config.allow_paths, where)
     _check_origins(config.cors_origins, where)
-    for name, route in config.routes.items():
-        try:
-            route.rules.check()
-        except ConfigError as error:
-            raise ConfigError(f"{where}: route {name!r}: {error}") from None
+    _check_routes(config, where)
     _check_capture(config, where)
     try:
         config.redis.check()
@@ -179,6 +184,17 @@ def _check_customers(config: Config, where: str) -> None:
         for key in customer.keys:
             if re.fullmatch(r"sha256:[0-9a-f]{64}", key) is None:
                 raise ConfigError(f"{where}: customer {name!r}: a key must look like sha256:<64 hex digits>")
+
+
+def _check_routes(config: Config, where: str) -> None:
+    for name, route in config.routes.items():
+        if SEPARATOR in name:
+            raise ConfigError(f"{where}: route {name!r}: a route's name has no {SEPARATOR!r}")
+        try:
+            route.rules.check()
+            check_rules(route.models, config.customers)
+        except ConfigError as error:
+            raise ConfigError(f"{where}: route {name!r}: {error}") from None
 
 
 def _check_capture(config: Config, where: str) -> None:

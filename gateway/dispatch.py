@@ -22,6 +22,7 @@ from gateway.prepared import Prepared
 from gateway.queue import FairQueue
 from gateway.ranks import split_rank
 from gateway.router import Route
+from gateway.slots import Slots
 from gateway.workers import Worker, Workers
 
 _log = logging.getLogger("prefixgate")
@@ -47,7 +48,8 @@ class _Waiting:
 
 class Place(msgspec.Struct, frozen=True):
     """A slot at a worker, taken until `Dispatch.release`. waited_s: seconds in the queue. candidates: workers that
-    could have had the request, each DP rank one. rank: the DP rank to tell the engine, None: nothing to tell."""
+    could have had the request, each DP rank one. rank: the DP rank or slot to tell the engine, None: nothing to tell.
+    slots, slot: where a slot was taken, and which; None: the server's choice."""
 
     worker: Worker
     route: Route
@@ -55,6 +57,8 @@ class Place(msgspec.Struct, frozen=True):
     waited_s: float = 0.0
     candidates: int = 1
     rank: int | None = None
+    slots: Slots | None = None
+    slot: int | None = None
 
 
 class Dispatch:
@@ -124,6 +128,8 @@ class Dispatch:
         worker, group, now = place.worker, place.group, self._now()
         worker.in_flight -= 1
         self.in_flight -= 1
+        if place.slots is not None:
+            place.slots.give_back(place.slot)
         group.release(place.route, now, cached_tokens=cached_tokens, output_tokens=output_tokens)
         if worker.id in group.workers:
             changed = self._workers.breakers.ended(worker.id, verdict, now, group.workers, in_flight=worker.in_flight)
@@ -158,10 +164,13 @@ class Dispatch:
         )
         name, rank = split_rank(route.worker)
         worker = self._workers.get(name)
+        slot = _slot(worker, prepared)
         worker.in_flight += 1
         self.in_flight += 1
         self._workers.breakers.began(worker.id)
-        return Place(worker, route, group, 0.0 if since is None else now - since, len(names), rank)
+        told = rank if slot is None else slot
+        waited = 0.0 if since is None else now - since
+        return Place(worker, route, group, waited, len(names), told, worker.slots, slot)
 
     async def _wait(self, prepared: Prepared) -> Place:
         entry = _Waiting(prepared, self._now(), asyncio.get_running_loop().create_future())
@@ -213,3 +222,13 @@ class Dispatch:
             self._serve(group)
         if self._queues:
             self._looking = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
+
+
+def _slot(worker: Worker, prepared: Prepared) -> int | None:
+    """The slot that the request takes, where the worker has some; one that the client named is its own."""
+    if worker.slots is None:
+        return None
+    named = prepared.body.value("id_slot")
+    wanted = named if type(named) is int and named >= 0 else None
+    cannot = prepared.api.path not in worker.engine.slotted_paths
+    return worker.slots.take(prepared.blocks, wanted, foreign=worker.shared or cannot)

@@ -148,6 +148,8 @@ class Exchange:
             limit=refused.kind if refused else None,
             client_request_id=self.client_request_id.decode("latin-1") if self.client_request_id else None,
             usage_anomaly=usage.anomaly if usage else None,
+            asked_model=prepared.asked_model if prepared else None,
+            missed_model=prepared.missed_model if prepared else None,
             trace_id=self.trace.trace_id,
             span_id=self.trace.span_id,
             sampled=self.trace.sampled,

@@ -172,6 +172,15 @@ class Models:
         """The group of this base model, None when no worker serves it."""
         return self._groups.get(base)
 
+    def serves(self, model: str) -> bool:
+        """Whether an engine that may get requests now lists this model."""
+        return model in self._bases and bool(self._groups[self._bases[model]].ready)
+
+    def bytes_per_token(self, model: str) -> float:
+        """What is known of a model, a guess of one that nobody serves."""
+        base = self._bases.get(model)
+        return INITIAL_BYTES_PER_TOKEN if base is None else self._groups[base].bytes_per_token
+
     def any(self) -> ModelGroup:
         """Some group, for requests that are about no model. Raises Refusal `no_engine`."""
         if not self._groups:

@@ -14,6 +14,7 @@ from gateway.guard import check_fields
 from gateway.identity import Caller, identify
 from gateway.incoming import Incoming
 from gateway.isolation import CLIENT_SALT, Isolation, Salt
+from gateway.model_routes import CHANGE, Turned, asked, turn
 from gateway.models import Models
 from gateway.prepared import Prepared
 from gateway.ranks import chosen_rank
@@ -70,6 +71,13 @@ class Preparer:
         identity = identify(caller, incoming.own, body, config)
         salt = self._salt(caller, identity.customer, body, config) if api.path != COUNT_TOKENS else None
         route = config.routes.get(identity.route)
+        turned = Turned(body, identity.route)
+        if route is not None and route.models and api.rewritten:
+            request = asked(
+                body, identity.customer, self._models.bytes_per_token, _max_output(body), incoming.headers
+            )
+            turned = turn(body, identity.route, route.models, request, self._models.serves)
+            body, identity = turned.body, identity._replace(route=turned.route)
         level = ((route.level if route else None) or config.level) if api.rewritten else "off"
         made = rewrite(body, self._tools, level, route.rules if route else RULES)
         body = made.body
@@ -87,7 +95,7 @@ class Preparer:
             api=api,
             body=body,
             replacements=made.replacements,
-            changes=made.changes,
+            changes=(CHANGE, *made.changes) if turned.asked is not None else made.changes,
             hoist=made.hoist,
             identity=identity,
             prompt_version=version,
@@ -102,6 +110,9 @@ class Preparer:
             stream=body.slice("stream") == b"true",
             salt=salt,
             dp_rank=chosen_rank(body, incoming.headers) if group.several else None,
+            asked_model=turned.asked,
+            missed_model=turned.missed,
+            cache_key=_cache_key(body, view, blocks) if config.prompt_cache_key else None,
         )
 
     def _unread(self, api: Api, incoming: Incoming, caller: Caller, config: Config) -> Prepared:
@@ -195,6 +206,14 @@ def _check_fields(api: Api, body: Body) -> None:
         raise Refusal("empty_messages", param="/messages")
     if api.required and body.slice("stream") not in (None, b"true", b"false", b"null"):
         raise Refusal("invalid_type", "stream must be true or false", param="/stream")
+
+
+def _cache_key(body: Body, view: View, blocks: list[int]) -> str | None:
+    """A name for the stable prefix, the same on every replica; None where it is short or the client has its own."""
+    whole = view.stable // BLOCK_BYTES
+    if not whole or "prompt_cache_key" in body:
+        return None
+    return f"pg-{blocks[whole - 1]:016x}"
 
 
 def _choices(body: Body) -> int:

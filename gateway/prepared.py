@@ -28,6 +28,9 @@ class Prepared(NamedTuple):
     choices: answers per prompt, where the engine reports usage for each of them (/generate); else 1.
     worker: the only one that can answer, because it keeps the response that is asked for or continued; else None.
     dp_rank: the DP rank that the client chose itself, where an engine of its model has several.
+    asked_model: the one that was asked for, where a rule of the route chose another; missed_model: what a rule chose
+    and nobody serves.
+    cache_key: what requests with its stable prefix share, for endpoints that ask for it and a client that named none.
     """
 
     api: Api
@@ -49,6 +52,9 @@ class Prepared(NamedTuple):
     salt: Salt | None = None
     worker: str | None = None
     dp_rank: int | None = None
+    cache_key: str | None = None
+    asked_model: str | None = None
+    missed_model: str | None = None
 
     @property
     def stored(self) -> tuple[str, ...]:
@@ -67,7 +73,7 @@ class Prepared(NamedTuple):
     def for_engine(self, engine: Engine, rank: int | None = None) -> tuple[bytes, bool]:
         """The bytes to send to this kind of engine, and whether its usage chunk must be hidden.
 
-        rank: the DP rank it was placed on; what the client chose itself is in its request already.
+        rank: the DP rank or slot it was placed on; what the client chose itself is in its request already.
         Raises Refusal `isolation_unsupported` when it takes no salt where one is needed.
         """
         if self.salt is not None and self.api.path not in engine.salted_paths:
@@ -77,8 +83,16 @@ class Prepared(NamedTuple):
             )
             raise Refusal("isolation_unsupported", message)
         slices = self.body.slice("stream"), self.body.slice("stream_options")
-        told = rank if self.dp_rank is None else None
-        added = engine.additions(self.api.path, stream=slices[0], stream_options=slices[1], salt=self.salt, rank=told)
+        slotted = self.api.path in engine.slotted_paths
+        chosen = "id_slot" in self.body if slotted else self.dp_rank is not None
+        added = engine.additions(
+            self.api.path,
+            stream=slices[0],
+            stream_options=slices[1],
+            salt=self.salt,
+            rank=None if chosen else rank,
+            cache_key=self.cache_key if self.api.path in engine.cache_key_paths else None,
+        )
         replacements = {**self.replacements, **member_edits(self.body, added.members)}
         raw = self.body.raw
         return (splice(raw, replacements) if replacements else raw), added.hide_usage

@@ -11,6 +11,7 @@ from gateway.errors import Refusal
 from gateway.exchange import Exchange
 from gateway.incoming import Send, response_headers
 from gateway.pool import Response
+from gateway.prepared import Prepared
 
 _FAREWELL_S = 1.0
 _INVISIBLE = re.compile(rb"[^!-~]")
@@ -26,6 +27,8 @@ def start(exchange: Exchange, response: Response, *, streams: bool, trusted: boo
         headers = [header for header in headers if header[0] != b"content-length"]
     echoed = any(name == b"x-request-id" for name, _ in headers)
     headers += _own_headers(exchange, echo=not echoed)
+    if trusted and exchange.prepared is not None and exchange.prepared.asked_model is not None:
+        headers.append((b"x-prefixgate-model-route", _model_route(exchange.prepared)))
     if trusted and exchange.worker is not None and exchange.route is not None:
         headers.append((b"x-prefixgate-worker", exchange.route.worker.encode()))
         expected = str(exchange.route.expected_cached_tokens).encode()
@@ -46,6 +49,11 @@ def error_event(status: int, answer: bytes | None, dialect: str) -> bytes:
         return named + b"data: " + msgspec.json.format(answer or b"", indent=-1) + b"\n\n"
     except msgspec.DecodeError:
         return Refusal("engine_error", f"the engine answered {status}").event(dialect)
+
+
+def _model_route(prepared: Prepared) -> bytes:
+    """`asked > given`, in visible ASCII."""
+    return _INVISIBLE.sub(b"", f"{prepared.asked_model}>{prepared.model}".encode("ascii", "replace"))
 
 
 def _own_headers(exchange: Exchange, *, echo: bool = True) -> list[tuple[bytes, bytes]]:

@@ -12,6 +12,7 @@ from engine_adapter.engine import Continuity, Engine, EngineInfo, EngineLoad, St
 from gateway.breaker import Breakers
 from gateway.errors import Refusal
 from gateway.models import Models
+from gateway.slots import Slots
 
 
 class Worker:
@@ -20,7 +21,8 @@ class Worker:
     cards: how it describes each model at /v1/models. cache_report: whether it tells cached tokens, None while nobody
     knows. in_flight: requests open from here. drained: an operator asked for no new requests. continuity: what its
     cache's identity was at the last look. unspoken: paths that it said it does not have. told: its kind is
-    configured, not found out.
+    configured, not found out. slots: what its slots hold, where requests can be sent to one. shared: it
+    last told of more requests than were open from here.
     """
 
     __slots__ = (
@@ -35,6 +37,8 @@ class Worker:
         "last_error",
         "load",
         "models",
+        "shared",
+        "slots",
         "state",
         "told",
         "unspoken",
@@ -57,6 +61,8 @@ class Worker:
         self.last_error: str | None = None
         self.unspoken: set[str] = set()
         self.told = False
+        self.shared = False
+        self.slots: Slots | None = None
 
     def speaks(self, path: str) -> bool:
         """Whether it is believed to have an API path: its kind has it, and it never said otherwise."""
@@ -142,6 +148,7 @@ class Workers:
         """The engine came up and said what it is: (re-)register it with the router of its base model."""
         self.breakers.renew(worker.id)
         worker.info, worker.models = info, models
+        worker.slots = Slots(info.slots) if info.slots > 1 else None
         if info.cache_report is not None:
             worker.cache_report = info.cache_report
         self.observe_continuity(worker, boot_id=info.boot_id)
@@ -149,7 +156,7 @@ class Workers:
 
     def observe_load(self, worker: Worker, load: EngineLoad, now: float) -> None:
         """The engine reported its load."""
-        worker.load = load
+        worker.load, worker.shared = load, load.running > worker.in_flight
         self.observe_continuity(worker, prefilled_tokens=load.prefilled_tokens)
         self.models.observe(worker.id, load, now)
 

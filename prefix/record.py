@@ -17,7 +17,8 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     of the system text saves, or would save where it is only reported. `limit`: which limit of its
     customer refused it. `trace_id`, `span_id`: of its own span or, where it has none, of the client's
     traceparent. `sampled`: it has one. `queued_s`: of `duration_s`, in the gateway's queue, which is not in
-    `overhead_s`. `uncached_by_reason`: the uncached tokens of the prompt.
+    `overhead_s`. `uncached_by_reason`: the uncached tokens of the prompt. `asked_model`: the one that was
+    asked for, where the route's rules chose another; `missed_model`: what they chose and nobody serves.
     `usage_anomaly`: what was odd about the engine's report, one of `engine_adapter.usage.ANOMALIES`.
     Labels are raw, not yet bounded.
     """
@@ -58,3 +59,5 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     queued_s: float = 0.0
     uncached_by_reason: dict[UncachedReason, int] | None = None
     usage_anomaly: str | None = None
+    asked_model: str | None = None
+    missed_model: str | None = None

@@ -67,6 +67,7 @@ class Aggregate:
         self._rate_limited = Counter(catalog.RATE_LIMITED)
         self._retries = Counter(catalog.RETRIES)
         self._rewrites = Counter(catalog.REWRITES)
+        self._model_routes = Counter(catalog.MODEL_ROUTES)
         self._hoist_saved = Counter(catalog.HOIST_SAVED)
         self._decisions = Counter(catalog.ROUTE_DECISIONS)
         self._http_duration = Histogram(catalog.HTTP_DURATION)
@@ -93,7 +94,8 @@ class Aggregate:
     def snapshot(self) -> tuple[Family, ...]:
         """Every counter and histogram of the catalog as it is now, those without points too; for any thread."""
         plain = (
-            *(self._requests, self._rate_limited, self._retries, self._rewrites, self._hoist_saved, self._decisions),
+            *(self._requests, self._rate_limited, self._retries, self._rewrites, self._model_routes),
+            *(self._hoist_saved, self._decisions),
             *(self._uncached, self._anomalies, self._http_duration, self._duration, self._client_duration),
             *(self._overhead, self._queue),
         )
@@ -154,6 +156,10 @@ class Aggregate:
             self._retries[route,].value += record.retries
         if record.changes:
             self._rewrites[route,].value += record.changes
+        if record.asked_model is not None:
+            self._model_routes[route, labels.models[record.model], "routed"].value += 1
+        elif record.missed_model is not None:
+            self._model_routes[route, labels.models[record.missed_model], "unserved"].value += 1
         if record.hoist_saved_tokens:
             self._hoist_saved[route,].value += record.hoist_saved_tokens
 

@@ -87,6 +87,10 @@ RETRIES: Final = Metric("prefixgate.retries", "counter", "{retry}", ("route",), 
     "Attempts repeated on another worker before the first byte.", "Retries and rewrites")
 REWRITES: Final = Metric("prefixgate.rewrites", "counter", "{rewrite}", ("route",), 100,
     "Changes that canonicalization made to request bodies.", "Retries and rewrites")
+MODEL_ROUTES: Final = Metric("prefixgate.model_routes", "counter", "{request}",
+    ("route", "gen_ai.request.model", "outcome"), 500,
+    "Requests whose route's rules chose another model than they asked for: routed, or unserved because no engine "
+    "serves it (docs/model-routes.md).", "Model routes")
 HOIST_SAVED: Final = Metric("prefixgate.hoist.saved_tokens", "counter", "{token}", ("route",), 100,
     "What moving volatile spans out of the system text saves, or would save where it is only reported (estimate).",
     "Saved by hoisting")
@@ -155,7 +159,7 @@ INDEX_BLOCKS: Final = Metric("prefixgate.prefix.tree_blocks", "gauge", "{block}"
 CATALOG: Final = (
     *(INPUT_TOKENS, CACHED_TOKENS, EXPECTED_CACHED_TOKENS, UNREPORTED_INPUT_TOKENS, STABLE_TOKENS),
     *(UNCACHED_TOKENS, OUTPUT_TOKENS, USAGE_ANOMALIES, HIT_RATE_CHANGE),
-    *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
+    *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, MODEL_ROUTES, HOIST_SAVED, ROUTE_DECISIONS),
     *(HTTP_DURATION, REQUEST_DURATION, CLIENT_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD, QUEUE_DURATION),
     *(QUEUED, WORKER_UP, WORKER_BREAKER, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
     *(WORKER_UNCACHED, CAPTURES, SPANS, PROCESS_RESTARTS),

@@ -110,6 +110,8 @@ def _server(record: RequestRecord, path: str, divergence: Divergence | None) -> 
         attributes["prefixgate.client_request_id"] = record.client_request_id
     if record.expected_cached_tokens is not None:
         attributes["prefixgate.overlap_tokens"] = record.expected_cached_tokens
+    if record.asked_model is not None:
+        attributes["prefixgate.asked_model"] = record.asked_model
     if record.queued_s:
         attributes["prefixgate.queued"] = record.queued_s
     for reason, tokens in (record.uncached_by_reason or {}).items():

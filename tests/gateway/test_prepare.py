@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine_adapter.engine import Additions
+from engine_adapter.engine import Additions, Engine
+from engine_adapter.llamacpp import LlamaCpp
 from engine_adapter.sglang import SGLang
 from gateway.apis import APIS, CHAT, COMPLETIONS, GENERATE
 from gateway.config import Config, RouteConfig
@@ -203,6 +204,24 @@ def test_rewrites_and_additions_in_one_body(preparer: Preparer) -> None:
     sent, hide = prepare(preparer, body).for_engine(SGLang())
     assert hide
     assert sent == b'{"stream_options":{"include_usage":true},' + canonicalize(body).body[1:]
+
+
+@pytest.mark.parametrize(
+    ("engine", "members", "told"),
+    [
+        (LlamaCpp(), {}, {"id_slot": 1}),
+        (LlamaCpp(), {"id_slot": 0}, {"id_slot": 0}),
+        (SGLang(), {}, {"routed_dp_rank": 1}),
+        (SGLang(), {"id_slot": 0}, {"id_slot": 0, "routed_dp_rank": 1}),
+    ],
+)
+def test_a_place_inside_the_engine_is_told_in_its_words(
+    preparer: Preparer, engine: Engine, members: dict[str, Any], told: dict[str, Any]
+) -> None:
+    """A rank or a slot, unless the client has named one of that kind."""
+    body = {"model": "m", "messages": MESSAGES}
+    sent, _ = prepare(preparer, body | members).for_engine(engine, 1)
+    assert msgspec.json.decode(sent) == body | told
 
 
 def test_nothing_to_do_sends_the_very_bytes(preparer: Preparer) -> None:

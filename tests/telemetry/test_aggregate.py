@@ -341,7 +341,7 @@ def test_snapshot_is_a_copy(make_record: Make) -> None:
 def test_label_values_match_the_labels_of_their_metric(make_record: Make) -> None:
     """Every point has exactly one value per label."""
     some = {"retries": 1, "changes": 1, "hoist_saved_tokens": 7, "limit": "tokens", "queued_s": 0.5}
-    record = make_record(**some, uncached_by_reason={"new": 360}, usage_anomaly="negative_count")
+    record = make_record(**some, uncached_by_reason={"new": 360}, usage_anomaly="negative_count", asked_model="m0")
     for family in recorded([record]).snapshot():
         assert all(len(key) == len(family.metric.labels) for key, _ in family.points), family.metric.name
         assert family.points, family.metric.name
