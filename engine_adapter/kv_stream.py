@@ -103,6 +103,11 @@ class KvStream:
         else:
             self._arrived(seq, payload, now)
 
+    @property
+    def asking(self) -> bool:
+        """Whether answers to a replay request are still to come."""
+        return self._asked is not None
+
     def asked(self) -> int | None:
         """The number from which a replay is to be asked for now, once; None: nothing to ask."""
         start, self.replay_from = self.replay_from, None

@@ -20,6 +20,7 @@ from engine_adapter.engine import State
 from gateway.config import check_engine_url
 from gateway.errors import Refusal
 from gateway.health import Health
+from gateway.kv_feeds import KvFeeds
 from gateway.ranks import rank_names
 from gateway.workers import Worker, Workers
 from prefix.errors import ConfigError
@@ -71,12 +72,15 @@ class AdminGuard:
             raise Refusal("admin_refused", f"the Origin header is not this gateway's{ask}")
 
 
-def worker_routes(guard: AdminGuard, workers: Workers, health: Health, aggregate: Aggregate) -> APIRouter:
+def worker_routes(
+    guard: AdminGuard, workers: Workers, health: Health, aggregate: Aggregate, feeds: KvFeeds
+) -> APIRouter:
     """`/workers`, `/workers/{id}`, `/workers/{id}/drain`."""
     routes = APIRouter()
 
     def described(worker: Worker) -> dict[str, Any]:
-        return describe(worker, workers) | delivered(aggregate.worker(worker.id))
+        known = describe(worker, workers) | delivered(aggregate.worker(worker.id))
+        return known | {"kv_events": feeds.describe(worker)}
 
     @routes.get("/workers")
     async def list_workers(request: Request) -> dict[str, list[dict[str, Any]]]:

@@ -30,9 +30,11 @@ from gateway.discovery.fleet import Fleet
 from gateway.events import Events
 from gateway.exchange import Exchange
 from gateway.health import Health
+from gateway.kv_feeds import KvFeeds
 from gateway.misses import Misses
 from gateway.models import Models
 from gateway.otlp_settings import NOTHING_PUSHED, Otlp
+from gateway.paging import Paging
 from gateway.proxy import Proxy
 from gateway.public import is_public, public_routes
 from gateway.scrape import worker_gauges
@@ -62,6 +64,7 @@ class Gateway(FastAPI):
     """The ASGI application. workers, models, health: its live state, for tests and embedding."""
 
     proxy: Proxy
+    kv_feeds: KvFeeds
     workers: Workers
     models: Models
     health: Health
@@ -112,6 +115,7 @@ class Gateway(FastAPI):
         self.aggregate.labels.learn_models(self.models.ids())
         self.health.configure(config)
         self.fleet.configure(config)
+        self.kv_feeds.configure(config)
 
 
 def create_app(
@@ -140,7 +144,9 @@ def create_app(
 
     misses = Misses()
     tracing = Tracing(otlp, misses, __version__)
-    proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets, misses, tracing)
+    paging = Paging(config.kv_events)
+    kv_feeds = KvFeeds(config, workers, paging)
+    proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets, misses, tracing, paging)
     exporters = create_exporters(
         aggregate,
         lambda: worker_gauges(workers, models),
@@ -148,6 +154,7 @@ def create_app(
         further=lambda: (
             by_label(CAPTURES, captures.counts),
             by_label(SPANS, tracing.counts()),
+            *kv_feeds.families(),
             by_labels(HIT_RATE_CHANGE, shown.board.hit_rate_changes()),
         ),
         otlp=otlp.metrics,
@@ -158,7 +165,7 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         tracing.start()
         with access_log, captures:
-            async with upstream, health, fleet:
+            async with upstream, health, fleet, kv_feeds:
                 yield
         await asyncio.to_thread(tracing.close)
         await asyncio.to_thread(exporters.shutdown)
@@ -175,6 +182,7 @@ def create_app(
     app.shown = shown
     app.cors = Cors(config.cors_origins)
     app.captures = captures
+    app.kv_feeds = kv_feeds
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.upstream, app.fleet, app.proxy, app.tracing = upstream, fleet, proxy, tracing
     _mount(app, AdminGuard(admin_token, config.host), exporters)
@@ -188,7 +196,7 @@ def _mount(app: Gateway, guard: AdminGuard, exporters: Exporters) -> None:
     live = Live(shown.board, lambda: app.config, shown.now)
     app.events = Events(live.tick, shown.now)
     for routes in (
-        worker_routes(guard, app.workers, app.health, app.aggregate),
+        worker_routes(guard, app.workers, app.health, app.aggregate, app.kv_feeds),
         page_routes(guard, exporters),
         dashboard_routes(guard),
         cache_routes(guard, app.aggregate),

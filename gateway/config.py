@@ -15,6 +15,7 @@ from gateway.apis import is_plain
 from gateway.capture_settings import CaptureConfig
 from gateway.discovery.settings import DiscoveryConfig
 from gateway.guard import FIELDS
+from gateway.kv_settings import KvEventsConfig
 from gateway.limits import NO_LIMITS, Limits
 from gateway.management import may_be_proxied
 from gateway.otlp_settings import TracingConfig
@@ -121,6 +122,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     otlp_protocol: Protocol | None = None
     """http or grpc; null: as OTEL_EXPORTER_OTLP_PROTOCOL says, else http."""
     tracing: TracingConfig = TracingConfig()
+    kv_events: KvEventsConfig = KvEventsConfig()
     allow_paths: tuple[str, ...] = ()
     """Further paths to proxy, by load: `/v1/rerank`, or `/v1/audio/*` for all below. Never an engine's management."""
     cors_origins: tuple[str, ...] = ()
@@ -149,6 +151,10 @@ def check(config: Config, where: str) -> None:
         config.discovery.check()
     except ConfigError as error:
         raise ConfigError(f"{where}: discovery: {error}") from None
+    try:
+        config.kv_events.check()
+    except ConfigError as error:
+        raise ConfigError(f"{where}: kv_events: {error}") from None
     for name, customer in config.customers.items():
         for field in customer.allow_fields:
             nearest(field, FIELDS, f"{where}: customer {name!r}: allow_fields: unknown field")

@@ -118,13 +118,25 @@ class Dispatch:
         return await self._wait(prepared)
 
     def release(
-        self, place: Place, verdict: Verdict, *, cached_tokens: int | None = None, output_tokens: int = 0
+        self,
+        place: Place,
+        verdict: Verdict,
+        *,
+        cached_tokens: int | None = None,
+        output_tokens: int = 0,
+        prompt_tokens: int | None = None,
     ) -> None:
         """The place is free again. verdict: what its request says of the worker; tokens: as the engine reported."""
         worker, group, now = place.worker, place.group, self._now()
         worker.in_flight -= 1
         self.in_flight -= 1
-        group.router.release(place.route, now, cached_tokens=cached_tokens, output_tokens=output_tokens)
+        group.router.release(
+            place.route,
+            now,
+            cached_tokens=cached_tokens,
+            output_tokens=output_tokens,
+            prompt_tokens=prompt_tokens,
+        )
         if worker.id in group.workers:
             changed = self._workers.breakers.ended(worker.id, verdict, now, group.workers, in_flight=worker.in_flight)
             if changed is not None:
@@ -155,6 +167,7 @@ class Dispatch:
             max_output_tokens=prepared.max_output_tokens,
             candidates=names,
             session=prepared.identity.session,
+            pages=prepared.pages,
         )
         name, rank = split_rank(route.worker)
         worker = self._workers.get(name)

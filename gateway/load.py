@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from gateway.exact import Exact
 from gateway.policies import Candidate
 from prefix.index import WorkerIndex
 
@@ -36,7 +37,8 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     """What the candidates of one request share.
 
     kv_tokens: KV memory it needs where nothing of it is in flight, output included. mean_output: tokens that any
-    request generates. prefill_rate: tokens/s. warming: whether this request may warm up a cold worker.
+    request generates. prefill_rate: tokens/s. warming: whether this request may warm up a cold worker. pages: the
+    keys of its pages (prefix.pages), None where they are not known.
     """
 
     blocks: Sequence[int]
@@ -47,6 +49,7 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     prefill_rate: float
     now: float
     warming: bool = False
+    pages: Sequence[int] | None = None
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
@@ -70,8 +73,8 @@ class WorkerLoad:
     """One worker: its index, its capacity, its queue.
 
     kv_capacity: tokens, None when unknown; scale: what `cached_tokens` reports have made of it. in_flight, assigned,
-    last_routed: as in `Candidate`. cold: see gateway.warm_up. since: when the queue last moved or began. All
-    reads are free of effects.
+    last_routed: as in `Candidate`. cold: see gateway.warm_up. since: when the queue last moved or began. exact: what
+    its KV events say, None without. All reads are free of effects.
     """
 
     __slots__ = (
@@ -80,6 +83,7 @@ class WorkerLoad:
         "_report",
         "assigned",
         "cold",
+        "exact",
         "in_flight",
         "index",
         "kv_capacity",
@@ -104,6 +108,7 @@ class WorkerLoad:
         self.since = now
         self._report: Report | None = None
         self.cold: Cold | None = None
+        self.exact: Exact | None = None
 
     def coldness(self, now: float) -> float:
         """Share of its warm-up that is still to come: 1 just after it joined, 0 when it is warm."""
@@ -117,6 +122,15 @@ class WorkerLoad:
         index, block_tokens, prompt_tokens = self.index, ask.block_tokens, ask.prompt_tokens
         known, computed, pinned = index.match(ask.blocks)
         overlap = int((computed + UNCOMPUTED_CREDIT * (known - computed)) * block_tokens) if known else 0
+        told = None
+        if self.exact is not None and ask.pages is not None:
+            told = self.exact.told(ask.pages, prompt_tokens)
+            if self.exact.trusted:
+                held = told.cached_tokens / block_tokens
+                ahead = max(0.0, pinned - max(computed, held))  # in flight and not computed yet
+                overlap = told.cached_tokens + int(UNCOMPUTED_CREDIT * ahead * block_tokens)
+                computed = int(held)
+                known = max(computed, pinned)
         if overlap >= prompt_tokens:
             overlap = prompt_tokens - 1
         kv_tokens = ask.kv_tokens + (index.pinned - pinned) * block_tokens + self.in_flight * ask.mean_output
@@ -145,6 +159,7 @@ class WorkerLoad:
             self.last_routed,
             self.coldness(ask.now) if ask.warming else 0.0,
             computed,
+            told,
         )
 
     def own_wait(self, now: float, prefill_rate: float) -> float:

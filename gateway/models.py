@@ -23,9 +23,10 @@ class ModelGroup:
     bytes of view a token has.
 
     ranks: each worker's names in the router (gateway.ranks). several: whether a worker has more than one.
+    page_tokens: of the pages that its engines' KV events are about, None without any.
     """
 
-    __slots__ = ("bytes_per_token", "name", "policy", "ranks", "ready", "router", "several")
+    __slots__ = ("bytes_per_token", "name", "page_tokens", "policy", "ranks", "ready", "router", "several")
 
     def __init__(self, name: str, policy: str) -> None:
         self.name = name
@@ -34,6 +35,7 @@ class ModelGroup:
         self.router = Router(policy, block_tokens=BLOCK_BYTES / INITIAL_BYTES_PER_TOKEN)
         self.ranks: dict[str, tuple[str, ...]] = {}
         self.several = False
+        self.page_tokens: int | None = None
         self.ready: frozenset[str] = frozenset()
 
     @property
@@ -154,6 +156,12 @@ class Models:
         """A worker restarted or flushed: it holds no blocks any more."""
         for group in self._groups.values():
             for name in group.ranks.get(worker, ()):
+                group.router.reset_worker(name)
+
+    def emptied(self, name: str) -> None:
+        """A worker's events, by its name in the router, say that its cache was lost."""
+        for group in self._groups.values():
+            if name in group.router.holdings():
                 group.router.reset_worker(name)
 
     def observe(self, worker: str, load: EngineLoad, now: float) -> None:

@@ -1,6 +1,6 @@
 """One request, read: what it asks, where its prompt's blocks end, and the bytes to send to an engine."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from engine_adapter.engine import Engine
@@ -28,6 +28,7 @@ class Prepared(NamedTuple):
     choices: answers per prompt, where the engine reports usage for each of them (/generate); else 1.
     worker: the only one that can answer, because it keeps the response that is asked for or continued; else None.
     dp_rank: the DP rank that the client chose itself, where an engine of its model has several.
+    pages: the keys of the prompt's pages that a cache can serve (prefix.pages), None: not known (gateway.paging).
     """
 
     api: Api
@@ -49,6 +50,7 @@ class Prepared(NamedTuple):
     salt: Salt | None = None
     worker: str | None = None
     dp_rank: int | None = None
+    pages: Sequence[int] | None = None
 
     @property
     def stored(self) -> tuple[str, ...]:
