@@ -32,7 +32,7 @@ test-slow: $(DEV)  ## the tests that take longer: the whole demo, soak
 
 test-engines: $(DEV)  ## the tests on two real SGLang engines (installs them under .engines, 1.6 GB)
 	$(BIN)/python examples/real_sglang_cpu/run.py setup
-	$(BIN)/python -m pytest -q --durations=12 -m engines -s tests/integration
+	$(BIN)/python -m pytest -q --durations=12 -n 0 -m engines -s tests/integration
 
 lint: $(DEV)  ## ruff, formatting, types, import contracts
 	$(BIN)/ruff check .

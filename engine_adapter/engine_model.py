@@ -94,10 +94,16 @@ class EngineModel:
         steps = self._steps_at_rest()
         return self._decode_s(steps - 1) if steps > 1 else 0.0
 
-    def report_s(self) -> float:
-        """Seconds until the next report, when nothing but decode steps will happen before it; else 0."""
+    def rest(self) -> tuple[int, float]:
+        """Decode steps up to the next report and their seconds, when nothing else happens before it; else zeros."""
         steps = self._steps_at_rest()
-        return self._decode_s(steps) if steps else 0.0
+        return (steps, self._decode_s(steps)) if steps else (0, 0.0)
+
+    def play_rest(self, steps: int) -> list[Report]:
+        """Play what `rest` told; no request was submitted since, or none that the engine has room for."""
+        demand = self.running.page_demand(steps)
+        room_at_once(self.cache, self.running, steps, demand)
+        return self._advance(steps, demand)
 
     def step(self, horizon_s: float = 0.0) -> Step | None:
         """Run one iteration, and further decode steps until there is a report or horizon_s is over.
@@ -203,20 +209,23 @@ class EngineModel:
             steps, took = timing.decode_until(
                 running.count, running.context_tokens, horizon_s - seconds, running.steps_to_report()
             )
-            demand = running.page_demand(steps)
-            retracted = False
+            demand, retracted = running.page_demand(steps), False
             if not room_at_once(cache, running, steps, demand):
                 retracted = not decode_room(cache, running)
                 if retracted:
                     self._retract()
                 steps, demand, took = 1, running.page_demand(), self._decode_s(1)
-            if not retracted:
-                self._ratio = max(LEAST_RATIO, self._ratio - steps * RATIO_STEP)
-            cache.held_tokens += demand
             seconds += took
-            reports = [self._report(request) for request in running.advance(steps)]
+            reports = self._advance(steps, demand, cool=not retracted)
             if reports or retracted or seconds >= horizon_s:
                 return Step(seconds, reports)
+
+    def _advance(self, steps: int, demand: int, *, cool: bool = True) -> list[Report]:
+        """So many decode steps, for which there is memory; cool: they did without a retraction."""
+        if cool:
+            self._ratio = max(LEAST_RATIO, self._ratio - steps * RATIO_STEP)
+        self.cache.held_tokens += demand
+        return [self._report(request) for request in self.running.advance(steps)]
 
     def _report(self, request: EngineRequest) -> Report:
         produced = self.running.produced(request)

@@ -17,7 +17,9 @@ INPUT_MARGIN = 5  # SGLang keeps so many tokens of the longest request for outpu
 class EngineConfig:
     """The flags of an engine that its scheduling depends on. Lengths are in tokens.
 
-    page_bytes: width of a page in the requests' keys, when these are not token ids (see prefix.radix).
+    page_bytes: width of a page in the requests' keys, when these are not token ids (see prefix.radix). Of these
+    follow: pool_tokens, the KV capacity in whole pages; longest_request, the most tokens that prompt and output of
+    one request may have together; input_limit: a prompt must be shorter than this.
     """
 
     page_tokens: int = 16
@@ -28,21 +30,17 @@ class EngineConfig:
     max_running: int = 256
     page_bytes: int | None = None
     timing: Timing = field(default=PROFILES["8b"])
+    pool_tokens: int = field(init=False)
+    longest_request: int = field(init=False)
+    input_limit: int = field(init=False)
 
-    @property
-    def pool_tokens(self) -> int:
-        """The KV capacity in whole pages."""
-        return self.kv_capacity_tokens // self.page_tokens * self.page_tokens
-
-    @property
-    def longest_request(self) -> int:
-        """The most tokens that prompt and output of one request may have together."""
-        return min(self.context_tokens, self.pool_tokens) - 1
-
-    @property
-    def input_limit(self) -> int:
-        """A prompt must be shorter than this many tokens."""
-        return self.longest_request - INPUT_MARGIN
+    def __post_init__(self) -> None:
+        """What follows from the flags is asked for by every request."""
+        pool = self.kv_capacity_tokens // self.page_tokens * self.page_tokens
+        longest = min(self.context_tokens, pool) - 1
+        object.__setattr__(self, "pool_tokens", pool)
+        object.__setattr__(self, "longest_request", longest)
+        object.__setattr__(self, "input_limit", longest - INPUT_MARGIN)
 
     def output_limit(self, prompt_tokens: int, max_output_tokens: int) -> int:
         """`max_output_tokens` cut to what the context and an empty pool have room for."""

@@ -30,9 +30,9 @@ import re
 
 import msgspec
 
-from engine_adapter.engine import Additions, EngineInfo, EngineLoad, KvEvents
-from engine_adapter.sglang_load import decode, read_load
-from engine_adapter.usage_option import usage_option
+from engine_adapter.answers import USAGE_PATHS, decode, listed, usage_additions
+from engine_adapter.engine import NO_PAGES, Additions, EngineInfo, EngineLoad, KvEvents, Pages
+from engine_adapter.sglang_load import read_load
 from prefix.errors import EngineError
 
 API_PATHS = frozenset(
@@ -42,7 +42,6 @@ API_PATHS = frozenset(
     }
 )
 NO_SUCH_PATH = b'{"detail":"Not Found"}'
-USAGE_PATHS = frozenset({"/v1/chat/completions", "/v1/completions"})
 SALTED_PATHS = RANKED_PATHS = USAGE_PATHS | {"/v1/responses", "/generate"}
 CLEARING_PATHS = (
     "/flush_cache|/update_weights_from_(?:disk|distributed|tensor|ipc)|/end_weight_update"
@@ -85,27 +84,24 @@ class _Info(msgspec.Struct):
     internal_states: tuple[_Rank, ...] = ()
 
 
-class _Model(msgspec.Struct):
-    id: str
-    max_model_len: int | None = None
-
-
-class _Models(msgspec.Struct):
-    data: tuple[_Model, ...]
-
-
 class SGLang:
     """The adapter; see `engine_adapter.engine.Engine` for what each name means."""
 
     kind = "sglang"
     health_path = "/health"
+    health_every_s = 0.0
     info_paths = ("/server_info", "/get_server_info")
+    info_also = ()
     load_paths = ("/v1/loads?include=core", "/get_load")
+    load_also = ()
     metrics_path = "/metrics"
+    asleep_path = None
     flush_path = "/flush_cache"
     keep_alive_s = 5.0
+    report_flag = "--enable-cache-report"
     salt_member = "cache_salt"
     salted_paths = SALTED_PATHS
+    cache_key_paths = ()
 
     def speaks(self, path: str) -> bool:
         return path in API_PATHS
@@ -120,8 +116,8 @@ class SGLang:
             return False
         return bool(parsed.models) and parsed.kv_capacity_tokens is not None
 
-    def parse_info(self, info: bytes) -> EngineInfo:
-        parsed = decode(info, _INFO, "/server_info")
+    def parse_info(self, info: bytes, also: Pages = NO_PAGES) -> EngineInfo:
+        parsed = decode(info, _INFO, "sglang /server_info")
         name = parsed.served_model_name or parsed.model_path
         return EngineInfo(
             kind=self.kind,
@@ -138,15 +134,18 @@ class SGLang:
         )
 
     def parse_models(self, models: bytes) -> dict[str, int | None]:
-        return {model.id: model.max_model_len for model in decode(models, _MODELS, "/v1/models").data}
+        return {model.id: model.max_model_len for model in listed(models, self.kind)}
 
-    def parse_load(self, load: bytes) -> EngineLoad:
+    def parse_load(self, load: bytes, also: Pages = NO_PAGES) -> EngineLoad:
         return read_load(load)
 
     def parse_clearings(self, metrics: bytes) -> int | None:
         if _RESPONSES not in metrics:
             return None
         return int(sum(float(value) for value in _CLEARED.findall(metrics)))
+
+    def parse_asleep(self, answer: bytes) -> bool:
+        return False
 
     def rank_headers(self, path: str, rank: int) -> tuple[tuple[bytes, bytes], ...]:
         return ((b"x-data-parallel-rank", b"%d" % rank),) if path == "/v1/messages" else ()
@@ -159,23 +158,18 @@ class SGLang:
         stream_options: bytes | None,
         salt: str | list[str] | None = None,
         rank: int | None = None,
+        cache_key: str | None = None,
     ) -> Additions:
-        members: dict[str, bytes] = {}
-        hide = False
-        if path in USAGE_PATHS:
-            option = usage_option(stream, stream_options)
-            hide = option.hide
-            if option.replacement is not None:
-                members["stream_options"] = option.replacement
+        asked = usage_additions(path, stream, stream_options)
+        members = dict(asked.members)
         if salt is not None:
             members[self.salt_member] = msgspec.json.encode(salt)
         if rank is not None and path in RANKED_PATHS:
             members["routed_dp_rank"] = b"%d" % rank
-        return Additions(members, hide_usage=hide)
+        return Additions(members, hide_usage=asked.hide_usage)
 
 
 _INFO: msgspec.json.Decoder[_Info] = msgspec.json.Decoder(_Info)
-_MODELS: msgspec.json.Decoder[_Models] = msgspec.json.Decoder(_Models)
 
 
 def _boot_id(info: _Info) -> str | None:

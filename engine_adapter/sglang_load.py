@@ -1,13 +1,10 @@
 """What SGLang says at /v1/loads, or the older /get_load: the load of each DP rank, and of all together."""
 
-from typing import TypeVar
-
 import msgspec
 
+from engine_adapter.answers import decode
 from engine_adapter.engine import EngineLoad
 from prefix.errors import EngineError
-
-T = TypeVar("T")
 
 
 class _RankLoad(msgspec.Struct):
@@ -30,7 +27,7 @@ _LOAD: msgspec.json.Decoder[_Loads | tuple[_RankLoad, ...]] = msgspec.json.Decod
 
 def read_load(load: bytes) -> EngineLoad:
     """The answer at a load path. Raises EngineError."""
-    parsed = decode(load, _LOAD, "/v1/loads")
+    parsed = decode(load, _LOAD, "sglang /v1/loads")
     ranks = parsed.loads if isinstance(parsed, _Loads) else parsed
     if not ranks:
         raise EngineError("sglang /v1/loads: no rank reported a load")
@@ -39,20 +36,12 @@ def read_load(load: bytes) -> EngineLoad:
     loads = tuple(_load(rank) for rank in sorted(ranks, key=lambda rank: rank.dp_rank))
     return EngineLoad(
         running=sum(load.running for load in loads),
-        waiting=sum(load.waiting for load in loads),
+        waiting=_total([load.waiting for load in loads]),
         waiting_uncached_tokens=_total([load.waiting_uncached_tokens for load in loads]),
         kv_used_tokens=_total([load.kv_used_tokens for load in loads]),
         prefilled_tokens=_total([load.prefilled_tokens for load in loads]),
         ranks=loads,
     )
-
-
-def decode(payload: bytes, decoder: msgspec.json.Decoder[T], path: str) -> T:
-    """An answer at this path in the shape we read, or EngineError with the first thing that is wrong with it."""
-    try:
-        return decoder.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise EngineError(f"sglang {path}: {str(error).splitlines()[0]}") from error
 
 
 def _load(rank: _RankLoad) -> EngineLoad:

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from gateway.admin import AdminGuard
 from gateway.errors import Refusal
-from gateway.misses import REQUESTS, Miss, Misses, Parting
+from gateway.misses import REQUESTS, Miss, Misses, Parted
 from gateway.tables import Format, ReasonTokens, redacted, table
 from prefix.causes import Cause
 from prefix.explanations import EXPLANATIONS
@@ -123,7 +123,7 @@ def request_routes(guard: AdminGuard, misses: Misses) -> APIRouter:
         miss = misses.find(request_id)
         if miss is None:
             raise Refusal("request_not_found", f"no recent request has the id {request_id[:64]!r}")
-        cause = await asyncio.to_thread(miss.parting.cause) if miss.parting is not None else None
+        cause, _ = await asyncio.to_thread(miss.parting.examine) if miss.parting is not None else (None, 0.0)
         return _explained(miss, cause)
 
     return routes
@@ -147,7 +147,7 @@ def _explained(miss: Miss, cause: Cause | None) -> ExplainedRequest:
     return ExplainedRequest(**same, route_reason=record.reason, divergent=divergent)
 
 
-def _divergent(parting: Parting, cause: Cause | None, tokens: int) -> Divergent:
+def _divergent(parting: Parted, cause: Cause | None, tokens: int) -> Divergent:
     shared, recoverable = (size * tokens // parting.size for size in (parting.shared, parting.recurring))
     if cause is None:
         return Divergent(None, None, None, None, None, None, shared, recoverable)

@@ -60,7 +60,7 @@ class Api(NamedTuple):
 _API = (
     Api(CHAT, ("model", "messages"), everywhere=True),
     Api(COMPLETIONS, ("model", "prompt"), everywhere=True),
-    Api(GENERATE, stream="sglang", cached="always", everywhere=True),
+    Api(GENERATE, stream="sglang", cached="always"),
     Api(RESPONSES, stream="responses", cached="always", stored=True),
     Api(MESSAGES, stream="anthropic"),
     Api(COUNT_TOKENS, keyed=False, stream="anthropic", cached="never"),

@@ -6,9 +6,10 @@ live in one process.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from secrets import token_bytes
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
@@ -33,10 +34,12 @@ from gateway.health import Health
 from gateway.kv_feeds import KvFeeds
 from gateway.misses import Misses
 from gateway.models import Models
+from gateway.others import ALONE, Others, together
 from gateway.otlp_settings import NOTHING_PUSHED, Otlp
 from gateway.paging import Paging
 from gateway.proxy import Proxy
 from gateway.public import is_public, public_routes
+from gateway.response_ids import ResponseIds
 from gateway.scrape import worker_gauges
 from gateway.shown import Shown
 from gateway.tracing import Tracing
@@ -51,8 +54,8 @@ from telemetry.points import by_label, by_labels
 from telemetry.setup import Exporters, create_exporters
 
 _READ = "GET, HEAD, OPTIONS"
-_FIXED = (
-    *("host", "port", "policy", "otlp_endpoint", "otlp_protocol", "tracing"),
+FIXED = (
+    *("host", "port", "processes", "policy", "otlp_endpoint", "otlp_protocol", "tracing"),
     *("connect_timeout_s", "first_byte_timeout_s", "read_timeout_s", "pool_idle_s"),
     *("tls_cert", "tls_key", "engine_ca_file", "access_log", "max_header_bytes", "max_headers"),
 )
@@ -75,8 +78,11 @@ class Gateway(FastAPI):
     config: Config
     cors: Cors
     captures: Captures
+    access_log: AccessLog
     events: Events
     shown: Shown
+    unmounted: Callable[[], None] | None
+    """Adds what is not proxied: 30 ms of schemas, paid when somebody asks first, not at every start."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Proxied paths go straight to the proxy; everything else is FastAPI's."""
@@ -93,8 +99,19 @@ class Gateway(FastAPI):
         elif api is not None:
             await self.proxy(api, scope, receive, send)
         else:
+            self._mounted()
             asked = {**scope, "method": "GET"} if method == "HEAD" else scope  # the server leaves the body out
             await super().__call__(asked, receive, send)
+
+    def openapi(self) -> dict[str, Any]:
+        """The description of what operators may ask."""
+        self._mounted()
+        return super().openapi()
+
+    def _mounted(self) -> None:
+        if self.unmounted is not None:
+            mount, self.unmounted = self.unmounted, None
+            mount()
 
     def drain(self) -> None:
         """Shutting down: no new requests, no more ticks for dashboards; what runs finishes."""
@@ -103,7 +120,7 @@ class Gateway(FastAPI):
 
     def reconfigure(self, config: Config, secrets: Secrets = NO_SECRETS) -> None:
         """Take over a new configuration: engines come and go, routes, customers, limits and levels change."""
-        fixed = [name for name in _FIXED if getattr(config, name) != getattr(self.config, name)]
+        fixed = [name for name in FIXED if getattr(config, name) != getattr(self.config, name)]
         if fixed:
             _log.warning("restart to change %s: the running values stay", ", ".join(fixed))
         self.captures.configure(config.capture, secrets.capture)
@@ -119,15 +136,20 @@ class Gateway(FastAPI):
 
 
 def create_app(
-    config: Config, *, admin_token: str | None = None, secrets: Secrets = NO_SECRETS, otlp: Otlp = NOTHING_PUSHED
+    config: Config,
+    *,
+    admin_token: str | None = None,
+    secrets: Secrets = NO_SECRETS,
+    otlp: Otlp = NOTHING_PUSHED,
+    others: Others = ALONE,
 ) -> Gateway:
     """A gateway for this configuration; it starts watching its engines with the application's lifespan.
 
     secrets: what `gateway.credentials.load_secrets` found. otlp: where telemetry is pushed
-    (`gateway.otlp_settings.find_otlp`). Raises ConfigError.
+    (`gateway.otlp_settings.find_otlp`). others: the processes that serve for this one. Raises ConfigError.
     """
     models = Models(config.policy)
-    workers = Workers(models)
+    workers = others.workers(models)
     upstream = Upstream(config, secrets)
     aggregate = Aggregate(_labels(config))
     health = Health(config, workers, upstream, lambda names: aggregate.labels.learn_models(names))
@@ -146,14 +168,16 @@ def create_app(
     tracing = Tracing(otlp, misses, __version__)
     paging = Paging(config.kv_events)
     kv_feeds = KvFeeds(config, workers, paging)
-    proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets, misses, tracing, paging)
+    proxy = Proxy(
+        config, workers, upstream, health.suspect, finished, secrets, misses, tracing, ResponseIds(), paging
+    )
     exporters = create_exporters(
         aggregate,
         lambda: worker_gauges(workers, models),
-        queued=lambda: proxy.dispatch.queued,
+        queued=lambda: together(proxy.dispatch.queued, others.queued()),
         further=lambda: (
-            by_label(CAPTURES, captures.counts),
-            by_label(SPANS, tracing.counts()),
+            by_label(CAPTURES, together(captures.counts, others.captures())),
+            by_label(SPANS, together(tracing.counts(), others.spans())),
             *kv_feeds.families(),
             by_labels(HIT_RATE_CHANGE, shown.board.hit_rate_changes()),
         ),
@@ -181,20 +205,20 @@ def create_app(
     app.config = config
     app.shown = shown
     app.cors = Cors(config.cors_origins)
-    app.captures = captures
+    app.captures, app.access_log = captures, access_log
     app.kv_feeds = kv_feeds
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.upstream, app.fleet, app.proxy, app.tracing = upstream, fleet, proxy, tracing
-    _mount(app, AdminGuard(admin_token, config.host), exporters)
+    live = Live(shown.board, lambda: app.config, shown.now)
+    app.events = Events(live.tick, shown.now)
+    app.unmounted = lambda: _mount(app, AdminGuard(admin_token, config.host), exporters, live)
     answer_errors(app)
     return app
 
 
-def _mount(app: Gateway, guard: AdminGuard, exporters: Exporters) -> None:
+def _mount(app: Gateway, guard: AdminGuard, exporters: Exporters, live: Live) -> None:
     """Everything that is not proxied."""
     shown, misses = app.shown, app.proxy.misses
-    live = Live(shown.board, lambda: app.config, shown.now)
-    app.events = Events(live.tick, shown.now)
     for routes in (
         worker_routes(guard, app.workers, app.health, app.aggregate, app.kv_feeds),
         page_routes(guard, exporters),

@@ -36,7 +36,7 @@ class Candidates:
         mode the engines are asked for it, with the request's credentials, and what none of them knows is theirs to
         refuse; a customer's it cannot be.
         """
-        owner = self._response_ids.owner(stored, now)
+        owner = await self._response_ids.seek(stored, now)
         if owner is None and caller.config is None:
             keeper = await self._keeper(stored, [header for header in headers if header[0] in CREDENTIALS])
             if keeper is None:
@@ -70,6 +70,9 @@ class Candidates:
         if prepared.worker is not None:
             return frozenset((prepared.worker,))
         ready, api = prepared.group.ready, prepared.api
+        if prepared.salt is not None:  # an engine that would take no salt would mix customers' caches
+            salting = (name for name in ready if api.path in self._workers.get(name).engine.salted_paths)
+            ready = frozenset(salting) or ready
         if api.everywhere:
             return ready
         return frozenset(name for name in ready if self._workers.get(name).speaks(api.path)) or ready

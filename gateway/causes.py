@@ -5,11 +5,9 @@ A place that is not examined now is met again (telemetry.partings), so nothing i
 """
 
 import asyncio
-import time
 from typing import Final
 
-from gateway.misses import Miss, Parting
-from prefix.causes import Cause
+from gateway.misses import Miss, Parted
 from telemetry.cells import Key
 from telemetry.partings import Partings, PlaceName
 
@@ -40,16 +38,10 @@ class Causes:
             return
         self._examining = asyncio.get_running_loop().create_task(self._examine(place, name, parting, now))
 
-    async def _examine(self, place: PlaceName, request_id: str, parting: Parting, now: float) -> None:
+    async def _examine(self, place: PlaceName, request_id: str, parting: Parted, now: float) -> None:
         try:
-            cause, spent_s = await asyncio.to_thread(_timed, parting)
+            cause, spent_s = await asyncio.to_thread(parting.examine)
             self._busy_until = now + spent_s / SHARE
             self.partings.explain(place, request_id, cause)
         finally:
             self._examining = None
-
-
-def _timed(parting: Parting) -> tuple[Cause | None, float]:
-    """The cause, and the CPU seconds that finding it took."""
-    began = time.thread_time()
-    return parting.cause(), time.thread_time() - began

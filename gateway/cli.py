@@ -14,10 +14,12 @@ _COMMANDS = {
     "serve": ("gateway.cli", "serve", "Run the gateway in front of your engines."),
     "demo": ("gateway.demo.command", "demo", "See it work: engines, gateway and a public trace on this machine."),
     "simulate": ("gateway.simulate.command", "simulate", "Compare routing policies on a trace, in virtual time."),
+    "bench": ("gateway.bench.command", "bench", "Measure TTFT, ITL, hit rate and errors under load."),
     "lint": ("lint.cli", "lint", "Find what breaks the prefix cache, in logs, bodies and source."),
     "rule": ("lint.cli", "rule", "Explain a rule of the linter, or list them."),
     "canon": ("gateway.prompt_cli", "canon", "Show the canonical body of a request."),
     "diff": ("gateway.prompt_cli", "diff", "Show where the prompts of two requests part, and why."),
+    "eval": ("gateway.quality.command", "evaluate", "Did the quality of the answers survive a change?"),
     "key": ("gateway.cli", "key", "Make API keys for customers."),
     "config": ("gateway.cli", "config", "Show the effective configuration."),
 }
@@ -73,6 +75,7 @@ def cli(debug: bool) -> None:
 @click.option("--config", "path", type=click.Path(path_type=Path), help="YAML file; options on this line win.")
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option("--port", type=int, help="Port to listen on, 0 for any free one.  [default: 8080]")
+@click.option("--processes", type=int, help="Processes that serve on the one port.  [default: 1]")
 @click.option("--engine", "engines", multiple=True, metavar="URL", help="An engine; repeat for more.")
 @click.option("--policy", metavar="NAME", help="Routing policy.  [default: expected-ttft]")
 @click.option("--level", help="What may be rewritten: off or safe.  [default: safe]")
@@ -113,7 +116,10 @@ def serve(path: Path | None, check: bool, **options: Any) -> None:
         check_tls(config)
         click.echo(f"{path or 'command line'}: valid ({len(config.engines)} engines, policy {config.policy})")
         return
-    from gateway.serve import run
+    if config.processes > 1:
+        from gateway.processes.command import run
+    else:
+        from gateway.serve import run
 
     run(config, load)
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from engine_adapter.kinds import KINDS
 from gateway.apis import is_plain
 from gateway.capture_settings import CaptureConfig
 from gateway.discovery.settings import DiscoveryConfig
@@ -68,6 +69,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
+    processes: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
+    """Processes that serve requests; more than one have a parent that owns the operators' pages."""
     engines: tuple[str, ...] = ()
     policy: str = "expected-ttft"
     level: Level = "safe"
@@ -78,6 +81,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     isolation_secret_file: str | None = None
     engine_credentials: dict[str, str] = {}
     """Engine URL, or "*" -> env:NAME or file:PATH of the key to send there."""
+    engine_kinds: dict[str, str] = {}
+    """Engine URL, or "*" -> its kind, where it is not to be found out: `openai` never is."""
+    prompt_cache_key: bool = False
+    """Whether hosted endpoints are told which requests share a prefix (docs/rewriting.md)."""
     engine_ca_file: str | None = None
     tls_cert: str | None = None
     tls_key: str | None = None
@@ -139,6 +146,8 @@ def check(config: Config, where: str) -> None:
     nearest(config.policy, POLICIES, f"{where}: unknown policy")
     if len({url.partition("://")[2] for url in config.engines}) != len(config.engines):
         raise ConfigError(f"{where}: an engine is listed twice")
+    for url, kind in config.engine_kinds.items():
+        nearest(kind, KINDS, f"{where}: engine_kinds: {url}: unknown kind")
     _check_paths(config.allow_paths, where)
     _check_origins(config.cors_origins, where)
     for name, route in config.routes.items():
@@ -147,14 +156,7 @@ def check(config: Config, where: str) -> None:
         except ConfigError as error:
             raise ConfigError(f"{where}: route {name!r}: {error}") from None
     _check_capture(config, where)
-    try:
-        config.discovery.check()
-    except ConfigError as error:
-        raise ConfigError(f"{where}: discovery: {error}") from None
-    try:
-        config.kv_events.check()
-    except ConfigError as error:
-        raise ConfigError(f"{where}: kv_events: {error}") from None
+    _check_sections(config, where)
     for name, customer in config.customers.items():
         for field in customer.allow_fields:
             nearest(field, FIELDS, f"{where}: customer {name!r}: allow_fields: unknown field")
@@ -165,6 +167,14 @@ def check(config: Config, where: str) -> None:
         for key in customer.keys:
             if re.fullmatch(r"sha256:[0-9a-f]{64}", key) is None:
                 raise ConfigError(f"{where}: customer {name!r}: a key must look like sha256:<64 hex digits>")
+
+
+def _check_sections(config: Config, where: str) -> None:
+    for name, section in (("discovery", config.discovery), ("kv_events", config.kv_events)):
+        try:
+            section.check()
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {name}: {error}") from None
 
 
 def _check_capture(config: Config, where: str) -> None:

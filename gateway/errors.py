@@ -59,6 +59,7 @@ TABLE: dict[str, Kind] = {
     "no_engine": Kind(503, _SERVER, "no engine is up: try again soon", 5),
     "shutting_down": Kind(503, _SERVER, "the gateway is shutting down", 1),
     "overloaded": Kind(503, _SERVER, "every engine is busy: try again soon", 2),
+    "not_applied": Kind(504, _SERVER, "it was changed, but not in every process yet"),
     "total_timeout": Kind(504, _SERVER, "the answer was not complete in time"),
     "engine_timeout": Kind(504, _SERVER, "the engine did not answer in time"),
     "stream_broken": Kind(502, _SERVER, "the engine closed the stream before its end"),

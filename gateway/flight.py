@@ -19,6 +19,7 @@ import msgspec
 
 from gateway.exact import Told
 from gateway.load import Ask, WorkerLoad
+from gateway.pace import Paces
 from gateway.policies import Candidate, Reason
 from prefix.index import WorkerIndex
 from prefix.runs import Run
@@ -68,19 +69,30 @@ class Means:
     """Running means over the fleet.
 
     prefill_rate: tokens/s that a worker prefills while it has a queue. output_tokens: of a request. decode_s: seconds
-    from its first token to its end. busy: share of the workers with a queue.
+    from its first token to its end. busy: share of the workers with a queue. paces: how long prefill takes by size.
 
     A guess counts as the first sample; then plain means, until a sample would weigh less than MEAN_WEIGHT. The rate
     is a ratio of sums, tokens prefilled by seconds with a queue, so a batch of first tokens at once is no outlier.
     """
 
-    __slots__ = ("_busy_s", "_ends", "_outputs", "_prefilled", "busy", "decode_s", "output_tokens", "prefill_rate")
+    __slots__ = (
+        "_busy_s",
+        "_ends",
+        "_outputs",
+        "_prefilled",
+        "busy",
+        "decode_s",
+        "output_tokens",
+        "paces",
+        "prefill_rate",
+    )
 
     def __init__(self) -> None:
         self.prefill_rate = PREFILL_RATE
         self.output_tokens = 256.0
         self.decode_s = 8.0
         self.busy = BUSY
+        self.paces = Paces()
         self._outputs = 1
         self._ends = 1
         self._busy_s = PRIOR_S
@@ -146,7 +158,9 @@ class Flight:
         """The first token arrived; only the first call counts."""
         if self.first_token_at is None:
             self.first_token_at = now
-            means.learn_prefill(self._uncached, max(0.0, now - self.load.since))
+            busy_s = max(0.0, now - self.load.since)
+            means.learn_prefill(self._uncached, busy_s)
+            means.paces.learn(self.load.pace, self._uncached, busy_s)
             self.load.settle(self.route.number, now)
             self._index.mark_computed(self._run)
 

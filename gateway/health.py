@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from engine_adapter.engine import State, next_state
-from engine_adapter.kinds import ENGINES
+from engine_adapter.engine import Pages, State, next_state
+from engine_adapter.kinds import ENGINES, kind_of
 from gateway.config import Config
 from gateway.http1 import EngineFault
 from gateway.upstream import Upstream
@@ -24,6 +24,8 @@ _log = logging.getLogger("prefixgate")
 _HEALTH_TIMEOUT_S = 25.0
 """SGLang itself says 503 after 20 s when its scheduler hangs."""
 _ASK_TIMEOUT_S = 5.0
+_HAS_NOT = (404, 501)
+"""What engines say to a path that they do not have, or that is switched off."""
 
 
 class Health:
@@ -51,7 +53,9 @@ class Health:
 
     def add(self, url: str) -> Worker:
         """Start watching an engine. Raises Refusal `worker_exists`."""
-        worker = self._workers.add(url, ENGINES[0])
+        told = kind_of(url, self._config.engine_kinds)
+        worker = self._workers.add(url, told or ENGINES[0])
+        worker.told = told is not None
         self._looked[worker.id] = asyncio.Event()
         self._upstream.keeps(worker.url, worker.engine.keep_alive_s)
         loop = asyncio.get_running_loop()
@@ -94,6 +98,8 @@ class Health:
         while True:
             status, reason = await self._health_status(worker)
             state = next_state(worker.state, status)
+            if state is State.UP and await self._asleep(worker):
+                state, reason = State.ASLEEP, "sleeps: wake it up (POST /wake_up)"
             if state is State.UP and worker.state is not State.UP:
                 reason = await self._introduce(worker)
                 state = State.UP if reason is None else State.DOWN
@@ -102,7 +108,18 @@ class Health:
             elif reason is not None:
                 worker.last_error = reason
             self._looked[worker.id].set()
-            await asyncio.sleep(self._config.poll_interval_s)
+            await asyncio.sleep(max(self._config.poll_interval_s, worker.engine.health_every_s))
+
+    async def _asleep(self, worker: Worker) -> bool:
+        """Whether an engine that answers its health check sleeps; one that has no such page is not asked again."""
+        path = worker.engine.asleep_path
+        if path is None:
+            return False
+        try:
+            pages = await self._also(worker, (path,))
+        except EngineFault:
+            return False
+        return path in pages and worker.engine.parse_asleep(pages[path])
 
     async def _health_status(self, worker: Worker) -> tuple[int | None, str | None]:
         try:
@@ -116,10 +133,12 @@ class Health:
         try:
             said = await self._recognise(worker)
         except EngineError as error:
+            if worker.told:
+                return f"not a usable {worker.engine.kind} engine: {error}"
             return f"no engine of a known kind ({', '.join(engine.kind for engine in ENGINES)}): {error}"
         engine = worker.engine
         try:
-            info = engine.parse_info(said)
+            info = engine.parse_info(said, await self._also(worker, engine.info_also))
             listed = await self._ask(worker, ("/v1/models",))
             names = engine.parse_models(listed)
         except EngineError as error:
@@ -145,18 +164,24 @@ class Health:
 
     async def _recognise(self, worker: Worker) -> bytes:
         """Find out its kind; what it says about itself. Raises EngineError when no adapter knows it."""
-        said, trouble = b"", ""
+        if worker.told:
+            return await self._ask(worker, worker.engine.info_paths)
+        odd: bytes | None = None
+        trouble = ""
         for engine in ENGINES:
             try:
                 said = await self._ask(worker, engine.info_paths)
             except EngineError as error:
-                trouble = str(error)
+                trouble = trouble or str(error)
                 continue
             if engine.detects(said):
                 worker.engine = engine
+                self._upstream.keeps(worker.url, engine.keep_alive_s)
                 return said
-        if said:
-            return said  # odd, but perhaps an older version: its adapter says what is wrong with it
+            if engine is worker.engine:
+                odd = said
+        if odd is not None:
+            return odd  # perhaps an older version: its adapter says what is wrong with it
         raise EngineError(trouble)
 
     async def _watch_load(self, worker: Worker) -> None:
@@ -166,12 +191,18 @@ class Health:
             if worker.state in (State.UP, State.DRAINING):
                 turn += 1
                 await self._quietly(worker, self._look_at_load)
-                if turn % 2:
+                if turn % 2 and worker.engine.metrics_path not in worker.engine.load_paths:
                     await self._quietly(worker, self._look_at_clearings)
 
     async def _look_at_load(self, worker: Worker) -> None:
-        load = worker.engine.parse_load(await self._ask(worker, worker.engine.load_paths))
-        self._workers.observe_load(worker, load, time.monotonic())
+        engine = worker.engine
+        if engine.load_paths:
+            said = await self._ask(worker, engine.load_paths)
+            load = engine.parse_load(said, await self._also(worker, engine.load_also))
+            if load is not None:
+                self._workers.observe_load(worker, load, time.monotonic())
+            if engine.metrics_path in engine.load_paths:  # one page tells both
+                self._workers.observe_continuity(worker, clearings=engine.parse_clearings(said))
 
     async def _look_at_clearings(self, worker: Worker) -> None:
         if worker.engine.metrics_path is not None:
@@ -187,14 +218,30 @@ class Health:
         except EngineError as error:
             worker.last_error = str(error)
 
+    async def _also(self, worker: Worker, paths: tuple[str, ...]) -> Pages:
+        """The answers at those of `paths` that the engine has; one that it has not is not asked for again.
+
+        Raises EngineFault.
+        """
+        pages: dict[str, bytes] = {}
+        for path in paths:
+            if path in worker.unspoken:
+                continue
+            status, answer = await self._upstream.get(worker.url, path, timeout_s=_ASK_TIMEOUT_S)
+            if status == 200:
+                pages[path] = answer
+            elif status in _HAS_NOT:
+                worker.unspoken.add(path)
+        return pages
+
     async def _ask(self, worker: Worker, paths: tuple[str, ...]) -> bytes:
-        """The answer at the first of `paths` that is not a 404. Raises EngineError."""
+        """The answer at the first of `paths` that the engine has. Raises EngineError."""
         status = 404
         for path in paths:
             status, answer = await self._upstream.get(worker.url, path, timeout_s=_ASK_TIMEOUT_S)
             if status == 200:
                 return answer
-            if status != 404:
+            if status not in _HAS_NOT:
                 break
         raise EngineError(f"{path} answered {status}")
 

@@ -53,12 +53,12 @@ class Connection(asyncio.Protocol):
         self._reset()
 
     def _reset(self) -> None:
-        self._parser = httptools.HttpResponseParser(self)
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
         self._chunks: list[bytes] = []
         self._size = 0
         self._head_size = 0
         self._paused = False
-        self._fault: EngineFault | None = None
+        self._fault: tuple[FaultKind, str] | None = None  # an exception would hold the frames that hold this
         self._framed = False
         self.headers: list[tuple[bytes, bytes]] = []
         self.status = 0
@@ -93,7 +93,7 @@ class Connection(asyncio.Protocol):
         while not self.status and self._fault is None:
             await self._wait(deadline)
         if self._fault is not None and not self.status:
-            raise self._fault
+            raise EngineFault(*self._fault)
 
     async def read(self, deadline: float) -> bytes:
         """What has arrived of the body since the last call, b"" at its end. Raises EngineFault."""
@@ -107,7 +107,7 @@ class Connection(asyncio.Protocol):
                 self._resume()
             return data
         if self._fault is not None and not self.complete:
-            raise self._fault
+            raise EngineFault(*self._fault)
         return b""
 
     @property
@@ -124,7 +124,7 @@ class Connection(asyncio.Protocol):
     def fail(self, kind: FaultKind, detail: str) -> None:
         """End the current answer with a fault."""
         if self._fault is None and not self.complete:
-            self._fault = EngineFault(kind, detail)
+            self._fault = kind, detail
         self._wake()
 
     async def _wait(self, deadline: float) -> None:
@@ -161,6 +161,7 @@ class Connection(asyncio.Protocol):
             self.close()
             return
         self.answered = True
+        assert self._parser is not None
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
@@ -180,6 +181,7 @@ class Connection(asyncio.Protocol):
         if exc is None and self.status and not self._framed:
             self.complete = True  # a body without a length ends with the connection
         self.fail("disconnected", str(exc) if exc else "the engine closed the connection")
+        self._parser = None  # they hold each other, which only a garbage collection would end
 
     # httptools' callbacks
 
@@ -193,6 +195,7 @@ class Connection(asyncio.Protocol):
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
+        assert self._parser is not None
         status = self._parser.get_status_code()
         if status < 200:  # 100 Continue and the like: the answer is still to come
             self.headers.clear()

@@ -30,6 +30,7 @@ class BoundedProtocol(PlainHttp):
     max_header_bytes = 64 << 10
     max_headers = 128
     body_timeout_s: Callable[[], float]
+    lost: Callable[[], None]
 
     _refusal: Refusal | None = None
     _clock: asyncio.TimerHandle | None = None
@@ -69,6 +70,7 @@ class BoundedProtocol(PlainHttp):
     def connection_lost(self, exc: Exception | None) -> None:
         self._arrived(None)
         super().connection_lost(exc)
+        self.lost()
 
     def send_400_response(self, msg: str) -> None:
         """uvicorn's way to answer what it cannot parse; ours when we know why."""
@@ -101,7 +103,15 @@ class BoundedProtocol(PlainHttp):
             self.send_400_response("")
 
 
-def bounded(max_header_bytes: int, max_headers: int, body_timeout_s: Callable[[], float]) -> type[BoundedProtocol]:
-    """The protocol with these limits, as uvicorn wants it. body_timeout_s: asked each time, it may change."""
+def nothing() -> None:
+    """What nobody wants to know."""
+
+
+def bounded(
+    max_header_bytes: int, max_headers: int, body_timeout_s: Callable[[], float], lost: Callable[[], None] = nothing
+) -> type[BoundedProtocol]:
+    """The protocol with these limits, as uvicorn wants it. body_timeout_s: asked each time, it may change. lost:
+    called at the end of every connection."""
     limits = {"max_header_bytes": max_header_bytes, "max_headers": max_headers}
-    return type("BoundedProtocol", (BoundedProtocol,), limits | {"body_timeout_s": staticmethod(body_timeout_s)})
+    called = {"body_timeout_s": staticmethod(body_timeout_s), "lost": staticmethod(lost)}
+    return type("BoundedProtocol", (BoundedProtocol,), limits | called)

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from gateway.exact import Exact
+from gateway.pace import Pace
 from gateway.policies import Candidate
 from prefix.index import WorkerIndex
 
@@ -73,8 +74,8 @@ class WorkerLoad:
     """One worker: its index, its capacity, its queue.
 
     kv_capacity: tokens, None when unknown; scale: what `cached_tokens` reports have made of it. in_flight, assigned,
-    last_routed: as in `Candidate`. cold: see gateway.warm_up. since: when the queue last moved or began. exact: what
-    its KV events say, None without. All reads are free of effects.
+    last_routed: as in `Candidate`. cold: see gateway.warm_up. pace: how fast it is. since: when the queue last moved
+    or began. exact: what its KV events say, None without. All reads are free of effects.
     """
 
     __slots__ = (
@@ -89,6 +90,7 @@ class WorkerLoad:
         "kv_capacity",
         "last_routed",
         "name",
+        "pace",
         "pending_tokens",
         "scale",
         "since",
@@ -109,6 +111,7 @@ class WorkerLoad:
         self._report: Report | None = None
         self.cold: Cold | None = None
         self.exact: Exact | None = None
+        self.pace = Pace()
 
     def coldness(self, now: float) -> float:
         """Share of its warm-up that is still to come: 1 just after it joined, 0 when it is warm."""
@@ -135,11 +138,13 @@ class WorkerLoad:
             overlap = prompt_tokens - 1
         kv_tokens = ask.kv_tokens + (index.pinned - pinned) * block_tokens + self.in_flight * ask.mean_output
         pending: float = self.pending_tokens
-        wait = self.own_wait(ask.now, ask.prefill_rate) if pending else 0.0
+        slowness = self.pace.slowness
+        rate = ask.prefill_rate / slowness
+        wait = self.own_wait(ask.now, rate) if pending else 0.0
         in_flight = self.in_flight
         report = self._report
         if report is not None and ask.now - report.at <= FRESH_S:
-            foreign = max(0.0, report.waiting - DRAIN * ask.prefill_rate * max(0.0, ask.now - report.at))
+            foreign = max(0.0, report.waiting - DRAIN * rate * max(0.0, ask.now - report.at))
             pending += foreign
             wait += foreign
             in_flight += report.running
@@ -150,8 +155,8 @@ class WorkerLoad:
             prompt_tokens - overlap,
             known,
             pinned,
-            pending,
-            wait,
+            pending * slowness,
+            wait * slowness,
             in_flight,
             kv_tokens,
             self.kv_capacity,
@@ -159,6 +164,7 @@ class WorkerLoad:
             self.last_routed,
             self.coldness(ask.now) if ask.warming else 0.0,
             computed,
+            slowness,
             told,
         )
 
@@ -208,9 +214,10 @@ class WorkerLoad:
 
     def observe(self, report: Report, own_kv_tokens: float, prefill_rate: float) -> None:
         """The engine's own numbers; what our count explains is taken off."""
+        own = self.own_wait(report.at, prefill_rate / self.pace.slowness)
         self._report = Report(
             report.at,
-            max(0.0, report.waiting - self.own_wait(report.at, prefill_rate)),
+            max(0.0, report.waiting - own),
             max(0, report.running - self.in_flight),
             max(0.0, report.kv_tokens - own_kv_tokens),
         )

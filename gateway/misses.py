@@ -6,9 +6,10 @@ which are kept for the last divergent requests. Bounded: so many requests, so ma
 """
 
 import json
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -39,6 +40,24 @@ class Sent(NamedTuple):
         return json.loads(splice(self.raw, self.replacements) if self.replacements else self.raw)
 
 
+class Parted(Protocol):
+    """What a request parts from, wherever the two bodies are. Bytes of its view: all of them, shared ones, and those
+    that come again behind."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def shared(self) -> int: ...
+    @property
+    def recurring(self) -> int: ...
+    @property
+    def bytes(self) -> int:
+        """What keeping it costs."""
+
+    def examine(self) -> tuple[Cause | None, float]:
+        """What parts the two, None when that is not to be seen; and the CPU seconds it took. Blocks for as long."""
+
+
 class Parting(msgspec.Struct, frozen=True):
     """A request's body and the one of the recent prompt that it parts from. Bytes of its view: all of them, shared
     ones, and those that come again behind."""
@@ -62,12 +81,17 @@ class Parting(msgspec.Struct, frozen=True):
         except (json.JSONDecodeError, BodyError):
             return None
 
+    def examine(self) -> tuple[Cause | None, float]:
+        """The cause, and the CPU seconds of this thread that finding it took."""
+        began = time.thread_time()
+        return self.cause(), time.thread_time() - began
+
 
 class Miss(NamedTuple):
     """A finished request, and what it parts from when some of it is `divergent`."""
 
     record: RequestRecord
-    parting: Parting | None
+    parting: Parted | None
 
 
 class Misses:
@@ -76,7 +100,7 @@ class Misses:
     def __init__(self, requests: int = REQUESTS, body_bytes: int = BODY_BYTES) -> None:
         self._knowledge: Knowledge[Sent] = Knowledge()
         self._recent: OrderedDict[str, Miss] = OrderedDict()
-        self._parted: OrderedDict[str, Parting] = OrderedDict()
+        self._parted: OrderedDict[str, Parted] = OrderedDict()
         self._requests, self._room = requests, body_bytes
 
     def at_dispatch(self, prepared: Prepared, place: Place) -> Sight[Sent] | None:
@@ -114,11 +138,17 @@ class Misses:
 
     def remember(self, record: RequestRecord, prepared: Prepared | None, explained: Explained[Sent] | None) -> None:
         """Keep a finished request for `find`."""
-        name, parting = record.request_id, None
+        parting = None
         if prepared is not None and explained is not None and explained.nearest is not None:
             body = Sent(prepared.body.raw, prepared.replacements)
             size = len(prepared.view.text)
             parting = Parting(explained.nearest, body, size, explained.parted, explained.recurring)
+        self.keep(record, parting)
+
+    def keep(self, record: RequestRecord, parting: Parted | None) -> None:
+        """Keep a finished request, and what it parts from, for `find`."""
+        name = record.request_id
+        if parting is not None:
             self._parted[name] = parting
             self._room -= parting.bytes
         self._recent[name] = Miss(record, parting)

@@ -73,7 +73,11 @@ class Prepared(NamedTuple):
         Raises Refusal `isolation_unsupported` when it takes no salt where one is needed.
         """
         if self.salt is not None and self.api.path not in engine.salted_paths:
-            raise Refusal("isolation_unsupported", f"{engine.kind} takes no cache salt at {self.api.path}")
+            where = f" at {self.api.path}" if engine.salted_paths else ""
+            message = (
+                f"{engine.kind} takes no cache salt{where}: this customer's prompts cannot be cached apart there"
+            )
+            raise Refusal("isolation_unsupported", message)
         slices = self.body.slice("stream"), self.body.slice("stream_options")
         told = rank if self.dp_rank is None else None
         added = engine.additions(self.api.path, stream=slices[0], stream_options=slices[1], salt=self.salt, rank=told)

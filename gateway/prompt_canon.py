@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from engine_adapter.engine import Engine
-from engine_adapter.sglang import SGLang
+from engine_adapter.kinds import KINDS
 from prefix.body import parse_body
 from prefix.canonical import LEVELS, canonicalize
 from prefix.errors import ConfigError
@@ -14,7 +13,6 @@ from prefix.split import Extent, Split, split
 from prefix.tokens import BYTES_PER_TOKEN, RatioCounter
 from prefix.tools import Change
 
-_ENGINES: Final[dict[str, Engine]] = {"sglang": SGLang()}
 _PATHS: Final = {
     "system": "/v1/messages",
     "messages": "/v1/chat/completions",
@@ -72,9 +70,9 @@ def _size(extent: Extent) -> dict[str, int]:
 
 
 def _with_additions(raw: bytes, kind: str) -> tuple[bytes, tuple[Change, ...]]:
-    engine = _ENGINES.get(kind)
+    engine = KINDS.get(kind)
     if engine is None:
-        raise ConfigError(f"unknown engine {kind!r}: use one of {', '.join(_ENGINES)}")
+        raise ConfigError(f"unknown engine {kind!r}: use one of {', '.join(KINDS)}")
     body = parse_body(raw)
     path = next((path for member, path in _PATHS.items() if member in body), "/generate")
     stream, options = body.slice("stream"), body.slice("stream_options")

@@ -53,13 +53,14 @@ class Proxy:
         secrets: Secrets,
         misses: Misses,
         tracing: Tracing,
+        response_ids: ResponseIds,
         paging: Paging,
     ) -> None:
         self._upstream = upstream
         self._finished = finished
         self._preparer = Preparer(workers.models)
         self._paging = paging
-        self.response_ids = ResponseIds()
+        self.response_ids = response_ids
         self.misses = misses
         self._tracing = tracing
         self._candidates = Candidates(workers, self.response_ids, upstream)

@@ -11,7 +11,7 @@ import msgspec
 from engine_adapter.sse import StreamResult, StreamTap
 from engine_adapter.usage import Usage, parse_usage, sum_choices
 from gateway.errors import Refusal
-from gateway.http1 import EngineFault
+from gateway.http1 import EngineFault, FaultKind
 from gateway.incoming import Send
 from gateway.pool import Response
 
@@ -42,7 +42,7 @@ async def relay_stream(
     result's outcome says how it ended. The response is complete unless the engine broke off before the stream's end.
     """
     chunk, waiting = first, True
-    fault: EngineFault | None = None
+    fault: FaultKind | None = None
     while chunk:
         forward = tap.feed(chunk)
         if waiting:
@@ -52,14 +52,14 @@ async def relay_stream(
         try:
             chunk = await response.read()
         except EngineFault as error:
-            fault = error
+            fault = error.kind
             break
     result = tap.close()
     broken = fault is not None and not result.done_seen
     if broken and result.outcome == "ok":  # opaque: only the transport told
         result = msgspec.structs.replace(result, outcome="truncated")
     truncated = result.outcome == "truncated"
-    code = "engine_timeout" if fault is not None and fault.kind == "timeout" else "stream_broken"
+    code = "engine_timeout" if fault == "timeout" else "stream_broken"
     tail = result.tail + (b"\n\n" + Refusal(code).event(dialect) if truncated else b"")
     await send({"type": "http.response.body", "body": tail, "more_body": broken or truncated})
     return result

@@ -58,6 +58,10 @@ class ResponseIds:
         self._owners.move_to_end(name)
         return known
 
+    async def seek(self, name: str, now: float) -> Owner | None:
+        """As `owner`; where other processes of this gateway may know it, they are asked."""
+        return self.owner(name, now)
+
     def _expire(self, now: float) -> None:
         while self._owners:
             name, oldest = next(iter(self._owners.items()))

@@ -5,20 +5,16 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from math import ceil
+from collections.abc import Callable
 
 import click
-import uvicorn
 
 from gateway.app import Gateway, create_app
 from gateway.config import Config
 from gateway.credentials import load_secrets
 from gateway.errors import Refusal
-from gateway.http_server import bounded
 from gateway.otlp_settings import find_otlp
-from gateway.tls import server_tls
+from gateway.server import Server, collect_rarely, make_server, new_loop, set_up_logs
 from gateway.workers import Worker
 from prefix.errors import ConfigError
 
@@ -33,39 +29,15 @@ def run(config: Config, reload: Callable[[], Config]) -> None:
 
     Raises ConfigError when the address cannot be bound, or a secret or certificate is missing.
     """
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    logging.getLogger("uvicorn").setLevel(logging.ERROR)
-    logging.getLogger("uvicorn.error").addFilter(_unforeseen)
-    secrets, tls = load_secrets(config, os.environ), server_tls(config)
+    set_up_logs()
+    secrets = load_secrets(config, os.environ)
     otlp = find_otlp(config.otlp_endpoint, config.otlp_protocol, config.tracing, os.environ)
     app = create_app(config, admin_token=os.environ.get(ADMIN_TOKEN), secrets=secrets, otlp=otlp)
+    server = make_server(app, config, lambda: app.config.body_timeout_s)
     listener = bind(config.host, config.port)
-    server = _Server(
-        uvicorn.Config(
-            app,
-            loop="uvloop",
-            http=bounded(config.max_header_bytes, config.max_headers, lambda: app.config.body_timeout_s),
-            ws="none",
-            lifespan="on",
-            interface="asgi3",
-            access_log=False,
-            log_config=None,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=75,
-            timeout_graceful_shutdown=ceil(config.drain_timeout_s),
-            **tls,
-        )
-    )
-    with asyncio.Runner(loop_factory=_new_loop) as runner:
+    collect_rarely()
+    with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(_serve(server, app, listener, config, reload))
-
-
-def _unforeseen(record: logging.LogRecord) -> bool:
-    """Not what is done on purpose: a broken stream left without its end, a request cut after the drain timeout."""
-    cut = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
-    return not cut and "without completing response" not in record.getMessage()
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -84,7 +56,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 async def _serve(
-    server: "_Server", app: Gateway, listener: socket.socket, config: Config, reload: Callable[[], Config]
+    server: Server, app: Gateway, listener: socket.socket, config: Config, reload: Callable[[], Config]
 ) -> None:
     loop = asyncio.get_running_loop()
     pending: set[asyncio.Task[None]] = set()
@@ -118,8 +90,13 @@ async def _reload(app: Gateway, reload: Callable[[], Config]) -> None:
         logging.getLogger("prefixgate").info("configuration reloaded")
 
 
-async def _announce(server: "_Server", app: Gateway, listener: socket.socket, config: Config) -> None:
+async def _announce(server: Server, app: Gateway, listener: socket.socket, config: Config) -> None:
     await server.accepting.wait()
+    await announce(app, listener, config)
+
+
+async def announce(app: Gateway, listener: socket.socket, config: Config) -> None:
+    """Say where it listens, and what was found."""
     host, port = listener.getsockname()[:2]
     at = _in_url(host)
     scheme = "http" if config.tls_cert is None else "https"
@@ -148,25 +125,3 @@ def _line(worker: Worker) -> str:
     if info.page_size:
         about.append(f"page {info.page_size}")
     return f"{worker.id}  {worker.state}  " + "  ".join(about)
-
-
-class _Server(uvicorn.Server):
-    """Tells when it accepts connections. Signals are ours: uvicorn would end by them, not with exit 0."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.accepting = asyncio.Event()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.accepting.set()
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    import uvloop
-
-    return uvloop.new_event_loop()

@@ -1,11 +1,13 @@
 """What the dashboard shows, fed with each finished request: the sums, the causes and the last prompts."""
 
 import time
+from collections.abc import Sequence
 
 from gateway.causes import Causes
 from gateway.misses import Miss
 from gateway.prepared import Prepared
 from prefix.record import RequestRecord
+from prefix.view import View
 from telemetry.board import Board
 from telemetry.cells import Key
 from telemetry.tree import Recent
@@ -27,10 +29,16 @@ class Shown:
     def finished(self, key: Key, record: RequestRecord, prepared: Prepared | None, miss: Miss | None) -> None:
         """Counts one request. key: its labels (route, customer, prompt version). prepared: None when it was refused
         before it was understood."""
+        view, blocks = (prepared.view, prepared.blocks) if prepared is not None else (None, ())
+        self.count(key, record, view, blocks, 0 if view is None else len(view.text), miss)
+
+    def count(
+        self, key: Key, record: RequestRecord, view: View | None, blocks: Sequence[int], size: int, miss: Miss | None
+    ) -> None:
+        """Counts one request of whose prompt this is known. size: bytes of its view, which need not be here."""
         now, (route, _, version) = self.now(), key
-        view = prepared.view if prepared is not None else None
         self.board.record(key, record, now, view)
-        if prepared is not None and prepared.blocks and record.input_tokens:
-            self.recent.record(route, version, prepared.blocks, len(prepared.view.text), record.input_tokens)
+        if blocks and record.input_tokens:
+            self.recent.record(route, version, blocks, size, record.input_tokens)
         if miss is not None:
             self.causes.finished((route, version), miss, now)

@@ -22,7 +22,7 @@ def read_trace(path: Path) -> list[TraceRequest]:
     Raises TraceError, naming the file, when it cannot be read, is damaged, holds no request, or (with the line)
     when a line is not a request.
     """
-    requests = list(parse_trace(_read(path).splitlines(), str(path)))
+    requests = list(parse_trace(read_packed(path).splitlines(), str(path)))
     if not requests:
         raise TraceError(f"{path}: holds no request")
     return requests
@@ -33,13 +33,14 @@ def sift_trace_file(path: Path) -> tuple[list[TraceRequest], list[TraceError]]:
 
     Raises TraceError, naming the file, when it cannot be read, is damaged, or has no request and no error.
     """
-    requests, errors = sift_trace(_read(path).splitlines(), str(path))
+    requests, errors = sift_trace(read_packed(path).splitlines(), str(path))
     if not (requests or errors):
         raise TraceError(f"{path}: holds no request")
     return requests, errors
 
 
-def _read(path: Path) -> bytes:
+def read_packed(path: Path) -> bytes:
+    """The file, unpacked where it is gzip. Raises TraceError, naming the file."""
     try:
         raw = path.read_bytes()
         return gzip.decompress(raw) if raw.startswith(_GZIP_MAGIC) else raw

@@ -110,5 +110,5 @@ class Causes:
         if self._left == 0 or miss is None or miss.parting is None:
             return None
         self._left -= 1
-        cause = miss.parting.cause()
+        cause, _ = miss.parting.examine()
         return None if cause is None else Divergence(cause.kind, cause.path, cause.offset)

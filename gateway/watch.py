@@ -23,7 +23,7 @@ class Watch:
     def __init__(self, watches: "set[Watch]") -> None:
         self._all = watches
         self._follower: asyncio.Task[None] | None = None
-        self._why: ClientGone | Refusal | None = None
+        self._why: str | None = None  # the code of a refusal; "": the client left
         self.deadline: float | None = None
         self.late = "total_timeout"
 
@@ -41,7 +41,7 @@ class Watch:
         if self._follower is not None:
             self._follower.cancel()
         if self._why is not None and isinstance(error, asyncio.CancelledError) and not self._task.uncancel():
-            raise self._why from None
+            raise (Refusal(self._why) if self._why else ClientGone()) from None
 
     def limit(self, deadline: float | None, late: str) -> None:
         """From now on this is the deadline."""
@@ -50,17 +50,17 @@ class Watch:
     def follow(self, receive: Receive) -> None:
         """Notice the client leaving; its request has been read."""
         self._follower = asyncio.ensure_future(_until_gone(receive))
-        self._follower.add_done_callback(lambda done: None if done.cancelled() else self._end(ClientGone()))
+        self._follower.add_done_callback(lambda done: None if done.cancelled() else self._end(""))
 
     def expire(self) -> None:
         """Its time is over."""
         self.deadline = None
-        self._end(Refusal(self.late))
+        self._end(self.late)
 
-    def _end(self, why: ClientGone | Refusal) -> None:
+    def _end(self, why: str) -> None:
         if self._why is None and self in self._all:
             self._why = why
-            self._task.cancel(str(why))
+            self._task.cancel(why or "the client left")
 
 
 async def _until_gone(receive: Receive) -> None:

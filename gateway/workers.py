@@ -19,7 +19,8 @@ class Worker:
 
     cards: how it describes each model at /v1/models. cache_report: whether it tells cached tokens, None while nobody
     knows. in_flight: requests open from here. drained: an operator asked for no new requests. continuity: what its
-    cache's identity was at the last look. unspoken: API paths that it said it does not have.
+    cache's identity was at the last look. unspoken: paths that it said it does not have. told: its kind is
+    configured, not found out.
     """
 
     __slots__ = (
@@ -35,6 +36,7 @@ class Worker:
         "load",
         "models",
         "state",
+        "told",
         "unspoken",
         "url",
     )
@@ -54,6 +56,7 @@ class Worker:
         self.in_flight = 0
         self.last_error: str | None = None
         self.unspoken: set[str] = set()
+        self.told = False
 
     def speaks(self, path: str) -> bool:
         """Whether it is believed to have an API path: its kind has it, and it never said otherwise."""
@@ -86,9 +89,10 @@ class Worker:
     def warning(self) -> str | None:
         """What an operator should change about this engine, or None."""
         if self.cache_report is False:
+            flag = self.engine.report_flag
+            remedy = f": start it with {flag}" if flag else ""
             return (
-                "does not report cached tokens, so its hit rate is unknown and the index is never corrected: "
-                "start it with --enable-cache-report"
+                f"does not report cached tokens, so its hit rate is unknown and the index is never corrected{remedy}"
             )
         return None
 
@@ -178,7 +182,9 @@ class Workers:
         self.set_state(worker, State.DOWN)
 
     def set_state(self, worker: Worker, state: State) -> None:
-        """Change a worker's state and with it whether it is a candidate."""
+        """Change a worker's state and with it whether it is a candidate. Who falls asleep forgets its cache."""
+        if state is State.ASLEEP:
+            self.models.forget(worker.id)
         worker.state = state
         self.models.set_ready(worker.id, ready=worker.ready)
 

@@ -3,7 +3,6 @@
 The hit rates shown come from the gateway. The client adds up what the engines' usage chunks said; both must agree.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -11,6 +10,7 @@ from typing import TypeVar
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.demo.load import Outcome
+from gateway.percentile import nearest_rank
 
 Labels = tuple[str, str, str]
 """(route, customer, prompt version)."""
@@ -88,7 +88,7 @@ def by_name(tokens: TokensByLabels) -> dict[str, dict[str, Tokens]]:
 
 def percentile(values: Sequence[float], share: float) -> float | None:
     """The smallest value that `share` (0 to 1) of all do not exceed; None of nothing."""
-    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)] if values else None
+    return nearest_rank(sorted(values), share) if values else None
 
 
 def _labels(of: Mapping[str, str]) -> Labels:

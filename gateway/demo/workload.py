@@ -96,7 +96,7 @@ def _request(
     system = script.system_text(route, version, _TRACE_START + timedelta(seconds=asked_s))
     body: dict[str, object] = {
         "model": model,
-        "messages": [{"role": "system", "content": system}, *_messages(blocks[1:] or blocks)],
+        "messages": [{"role": "system", "content": system}, *as_messages(blocks[1:] or blocks)],
         "max_tokens": max(1, turn.output_length // SHRINK),
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -107,7 +107,7 @@ def _request(
     return DemoRequest(arrival_s, route, customer, version, msgspec.json.encode(body))
 
 
-def _messages(blocks: Sequence[str]) -> list[dict[str, str]]:
+def as_messages(blocks: Sequence[str]) -> list[dict[str, str]]:
     """One message a block, user and assistant taking turns; whatever comes last is what the user asks now."""
     roles = ["assistant" if nth % 2 else "user" for nth in range(len(blocks) - 1)] + ["user"]
     return [{"role": role, "content": text} for role, text in zip(roles, blocks, strict=True)]

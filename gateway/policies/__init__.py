@@ -63,15 +63,16 @@ class Request(msgspec.Struct, frozen=True, gc=False):
 class Candidate(msgspec.Struct, frozen=True, gc=False):
     """One worker as this request would find it; tokens unless noted.
 
-    overlap: of the prompt, believed to be cached (half credit where it is still being computed); uncached: the rest,
-    1 or more. known_blocks, pinned_blocks, computed_blocks: leading blocks held in any form, by requests in flight,
-    and those that no request is still having computed. pending:
-    uncached prompt tokens dispatched to the worker and without a first token yet; wait: the part of them that is
-    still to be computed (both with what the engine reports beyond that). in_flight: requests. kv_tokens: KV memory in
-    use with this request added; kv_capacity: of the worker, None when unknown. assigned: uncached tokens given to it
-    so far. last_routed: number of the last request it got, 0 for none. cold: share of its warm-up that is still to
-    come, for the few requests that may warm up a worker; else 0. told: what its KV events say of the prompt,
-    believed or not; None without events or where the prompt's pages are not known.
+    overlap: of the prompt, believed to be cached (half credit where it is still being computed); uncached: the
+    rest, 1 or more. known_blocks, pinned_blocks, computed_blocks: leading blocks held in any form, by requests in
+    flight, and those that no request is still having computed. pending: uncached prompt tokens dispatched to the
+    worker and without a first token yet; wait: the part of them that is still to be computed (both with what the
+    engine reports beyond that, and as many tokens as a worker of the mean speed computes in that time). slowness:
+    seconds that its prefill takes by those of the fleet. in_flight: requests. kv_tokens: KV memory in use with
+    this request added; kv_capacity: of the worker, None when unknown. assigned: uncached tokens given to it so
+    far. last_routed: number of the last request it got, 0 for none. cold: share of its warm-up that is still to
+    come, for the few requests that may warm up a worker; else 0. told: what its KV events say of the prompt, believed
+    or not; None without events or where the prompt's pages are not known.
     """
 
     worker: str
@@ -88,6 +89,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     last_routed: int
     cold: float = 0.0
     computed_blocks: int = 0
+    slowness: float = 1.0
     told: Told | None = None
 
 

@@ -4,7 +4,8 @@ Everything is counted in prompt tokens to prefill, the unit of waiting:
 
     cost = wait + price * uncached + private + 0.02 * kv + memory
 
-- `wait`: what is queued before this request, less the prefill under way (the router drains it).
+- `wait`: what is queued before this request, less the prefill under way (the router drains it). On a worker that was
+  seen to prefill slower than the others (gateway.pace), its tokens and the uncached ones count for more.
 - `uncached`: what this worker would have to prefill for it. It also delays those who come later, so its price is
   1 + 0.5 b / (1 - b), b being the share of workers that requests found with a queue lately (the delay of others grows
   like that in a queue). At most 5.5, as b is overrated where answers do not stream and first tokens are not seen.
@@ -70,7 +71,7 @@ class ExpectedTtft:
         costs = []
         for c in candidates:
             kv, overlap, capacity = c.kv_tokens, c.overlap, c.kv_capacity
-            cost = c.wait + price * c.uncached + per_kv * kv
+            cost = c.wait + price * c.slowness * c.uncached + per_kv * kv
             if capacity is not None and kv > kv_share * capacity:
                 cost += rate * request.decode_s * (kv - kv_share * capacity) / kv
             if overlap < longest:

@@ -7,8 +7,9 @@ engine_adapter.engine_model, which is held equal to SGLang. Not simulated: netwo
 time, aborted requests; a request's allowed output is what it generates, so engines reserve exactly that.
 """
 
-from collections.abc import Callable, Sequence
-from heapq import heapify, heappop, heappush
+from collections.abc import Callable, Iterator, Sequence
+from heapq import heappop, heappush
+from math import inf
 from typing import Protocol
 
 import msgspec
@@ -62,18 +63,18 @@ class Outcome(msgspec.Struct, gc=False):
 class _Engine:
     """One engine, between two iterations or in one. `event`: number of the event that it waits for, 0 for none.
 
-    at: when its last iteration ended. step: the iteration it is in; None while it is idle or decodes undisturbed, for
-    rest_s seconds if nothing comes.
+    at: when its last iteration ended. step: the iteration it is in; None while it is idle or decodes undisturbed,
+    `rest` steps if nothing comes.
     """
 
-    __slots__ = ("at", "event", "model", "number", "rest_s", "step")
+    __slots__ = ("at", "event", "model", "number", "rest", "step")
 
     def __init__(self, number: int, config: EngineConfig) -> None:
         self.number = number
         self.model = EngineModel(config)
         self.at = 0.0
         self.step: Step | None = None
-        self.rest_s = 0.0
+        self.rest = 0
         self.event = 0
 
 
@@ -81,30 +82,34 @@ class VirtualFleet:
     """Engines of these configurations behind a router. `rate`: how many times as fast the trace arrives."""
 
     def __init__(self, engines: Sequence[EngineConfig], router: Placing, *, rate: float = 1.0) -> None:
-        self._engines = [_Engine(number, config) for number, config in enumerate(engines)]
-        self._numbers = {str(number): number for number in range(len(engines))}
+        self._engines = {str(number): _Engine(number, config) for number, config in enumerate(engines)}
         self._router = router
         self._rate = rate
         self._events: list[tuple[float, int, _Engine | int]] = []
         self._count = 0
         self._requests: Sequence[SimulatedRequest] = ()
         self._outcomes: dict[int, Outcome] = {}
-        self._flying: dict[EngineRequest, tuple[int, Route]] = {}
+        self._flying: dict[EngineRequest, int] = {}
         self._followers: dict[int, list[int]] = {}
-        for worker, config in zip(self._numbers, engines, strict=True):
-            router.add_worker(worker, kv_capacity_tokens=config.pool_tokens)
+        for worker, engine in self._engines.items():
+            router.add_worker(worker, kv_capacity_tokens=engine.model.config.pool_tokens)
 
     def play(self, requests: Sequence[SimulatedRequest], done: Callable[[int], None]) -> list[Outcome]:
         """Serve all requests; what became of each, in their order. `done` hears how many have ended."""
         self._requests = requests
         for number, request in enumerate(requests):
-            if request.after is None:
-                self._events.append((request.arrival_s / self._rate, -len(requests) + number, number))
-            else:
+            if request.after is not None:
                 self._followers.setdefault(request.after, []).append(number)
-        heapify(self._events)
+        arrivals = self._arrivals(requests)
+        arrival_s, arriving = next(arrivals)
         events, ended, told = self._events, 0, PROGRESS_EVERY
-        while events:
+        while True:
+            if not events or arrival_s <= events[0][0]:
+                if arriving is None:
+                    break
+                self._arrive(arrival_s, arriving)
+                arrival_s, arriving = next(arrivals)
+                continue
             now, event, whose = heappop(events)
             if isinstance(whose, int):
                 self._arrive(now, whose)
@@ -116,19 +121,26 @@ class VirtualFleet:
         done(ended)
         return [self._outcomes[number] for number in range(len(requests))]
 
+    def _arrivals(self, requests: Sequence[SimulatedRequest]) -> Iterator[tuple[float, int | None]]:
+        """When which request arrives that waits for no other, then never none: events at one time come after them."""
+        first = [(request.arrival_s / self._rate, n) for n, request in enumerate(requests) if request.after is None]
+        yield from sorted(first)
+        yield inf, None
+
     def _arrive(self, now: float, number: int) -> None:
         request = self._requests[number]
         route = self._router.route(request.blocks, request.prompt_tokens, now, session=request.session)
-        engine = self._engines[self._numbers[route.worker]]
+        engine = self._engines[route.worker]
         self._outcomes[number] = Outcome(engine.number, route, now)
+        output = request.output_tokens
         asked = EngineRequest(
             key=request.key,
             prompt_tokens=request.prompt_tokens,
-            output_tokens=request.output_tokens,
-            max_output_tokens=request.output_tokens,
+            output_tokens=output,
+            max_output_tokens=output,
             report_every=0,
         )
-        self._flying[asked] = number, route
+        self._flying[asked] = number
         if engine.event == 0:
             engine.model.submit(asked)
             self._go_on(now, engine)
@@ -142,27 +154,27 @@ class VirtualFleet:
 
     def _tell(self, now: float, engine: _Engine) -> int:
         """The engine's iteration is over, or its rest: pass on what it reports; how many requests have ended."""
-        step = engine.step or engine.model.step(engine.rest_s)
-        assert step is not None
+        step = engine.step
+        reports = engine.model.play_rest(engine.rest) if step is None else step.reports
         ended = 0
-        for asked, _, finished in step.reports:
-            ended += finished
-            self._report(now, asked, finished)
+        for asked, _, finished in reports:
+            number = self._flying[asked]
+            outcome = self._outcomes[number]
+            if outcome.ttft_s is None:
+                outcome.ttft_s = now - outcome.began_s
+                self._router.on_first_token(outcome.route, now)
+            if finished:
+                ended += 1
+                del self._flying[asked]
+                self._end(now, number, outcome, asked)
         self._go_on(now, engine)
         return ended
 
-    def _report(self, now: float, asked: EngineRequest, finished: bool) -> None:
-        number, route = self._flying[asked]
-        outcome = self._outcomes[number]
-        if outcome.ttft_s is None:
-            outcome.ttft_s = now - outcome.began_s
-            self._router.on_first_token(route, now)
-        if not finished:
-            return
-        del self._flying[asked]
+    def _end(self, now: float, number: int, outcome: Outcome, asked: EngineRequest) -> None:
+        """A request has ended: its session's next one may come."""
         outcome.ended_s, outcome.cached_tokens = now, asked.cached_tokens
         self._router.release(
-            route,
+            outcome.route,
             now,
             cached_tokens=asked.cached_tokens,
             output_tokens=asked.output_tokens,
@@ -177,16 +189,15 @@ class VirtualFleet:
         """Begin what the engine does next."""
         engine.at = now
         engine.step = None
-        rest_s = engine.rest_s = engine.model.report_s()
-        if not rest_s:
+        engine.rest, seconds = engine.model.rest()
+        if not engine.rest:
             engine.step = engine.model.step()
             if engine.step is None:
                 engine.event = 0
                 return
-            rest_s = engine.step.seconds
-        self._expect(now + rest_s, engine)
+            seconds = engine.step.seconds
+        self._expect(now + seconds, engine)
 
     def _expect(self, at: float, engine: _Engine) -> None:
-        self._count += 1
-        engine.event = self._count
+        engine.event = self._count = self._count + 1
         heappush(self._events, (at, self._count, engine))

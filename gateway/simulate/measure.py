@@ -7,10 +7,10 @@ the requests one after the other, each computed at once.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import ceil
 
 import msgspec
 
+from gateway.percentile import nearest_rank
 from gateway.simulate.fleet import Outcome
 from gateway.simulate.workload import PAGE_BYTES, SimulatedRequest
 from prefix.radix import RadixCache, cacheable_tokens
@@ -64,9 +64,9 @@ def measure(requests: Sequence[SimulatedRequest], outcomes: Sequence[Outcome], e
         cached_tokens=cached,
         hit_rate=cached / tokens,
         ttft_mean_s=sum(times) / len(times),
-        ttft_p50_s=_percentile(times, 0.5),
-        ttft_p90_s=_percentile(times, 0.9),
-        ttft_p99_s=_percentile(times, 0.99),
+        ttft_p50_s=nearest_rank(times, 0.5),
+        ttft_p90_s=nearest_rank(times, 0.9),
+        ttft_p99_s=nearest_rank(times, 0.99),
         imbalance=max(computed) * engines / sum(computed),
         given_up_tokens=sum(route.best_fleet_tokens - route.expected_cached_tokens for route in routes),
         reasons=dict(Counter(route.reason for route in routes).most_common()),
@@ -97,8 +97,3 @@ def _serve(cache: RadixCache, request: SimulatedRequest) -> int:
         cache.insert(request.key, total)
     cache.unlock(node)
     return hit
-
-
-def _percentile(ascending: Sequence[float], share: float) -> float:
-    """The smallest value that `share` of all do not exceed."""
-    return ascending[max(0, ceil(share * len(ascending)) - 1)]

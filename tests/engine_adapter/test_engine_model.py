@@ -3,13 +3,14 @@
 import itertools
 import random
 from dataclasses import replace
+from math import inf
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine_adapter.engine_model import EngineModel
-from engine_adapter.engine_request import EngineConfig, EngineRequest, Report
+from engine_adapter.engine_request import EngineConfig, EngineRequest, Report, Step
 from engine_adapter.engine_timing import PROFILES
 from prefix.errors import EngineError
 from prefix.radix import token_key
@@ -244,8 +245,12 @@ def play(config: EngineConfig, arrivals: list[tuple[float, EngineRequest]], *, a
             now = max(now, waiting[0][1][0])
         while waiting and waiting[0][1][0] <= now:
             engine.submit(waiting.pop(0)[1][1])
-        rest = engine.report_s() if at_once else 0.0
-        step = engine.step(min(rest, waiting[0][1][0] - now) if waiting and not engine.full else rest)
+        steps, rest = engine.rest() if at_once else (0, 0.0)
+        disturbed_s = waiting[0][1][0] - now if waiting and not engine.full else inf
+        if 0 < rest <= disturbed_s:
+            step: Step | None = Step(rest, engine.play_rest(steps))
+        else:
+            step = engine.step(min(rest, disturbed_s))
         assert step is not None
         now += step.seconds
         assert not rest or step.seconds == pytest.approx(rest) or (waiting and now >= waiting[0][1][0])
@@ -278,11 +283,11 @@ def test_steps_at_once_are_steps_one_by_one(seed: int, page: int) -> None:
 def test_a_report_is_as_far_as_it_says() -> None:
     """The time to the next report when there is only decoding; none while something else is to be done."""
     engine = EngineModel(SMALL)
-    assert engine.report_s() == 0.0
+    assert engine.rest() == (0, 0.0)
     engine.submit(request(8, output=30, report_every=0))
-    assert engine.report_s() == 0.0
+    assert engine.rest() == (0, 0.0)
     engine.step()
-    step = engine.step(engine.report_s())
+    step = engine.step(engine.rest()[1])
     assert step is not None
     assert [report.finished for report in step.reports] == [True]
 

@@ -14,7 +14,16 @@ from typing import Literal, NamedTuple, Self, cast
 import msgspec
 
 STATUS = frozenset(
-    (b"/health", b"/server_info", b"/get_server_info", b"/v1/models", b"/v1/loads", b"/get_load", b"/metrics")
+    (
+        b"/health",
+        b"/props",
+        b"/server_info",
+        b"/get_server_info",
+        b"/v1/models",
+        b"/v1/loads",
+        b"/get_load",
+        b"/metrics",
+    )
 )
 EVENTS_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"

@@ -55,6 +55,7 @@ COMMANDS = [
     ["key", "new"],
     ["config"],
     ["simulate"],
+    ["bench"],
     ["lint"],
     ["rule"],
 ]

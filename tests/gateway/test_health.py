@@ -153,7 +153,11 @@ async def test_another_process_on_the_same_port_is_noticed_when_it_comes_up() ->
     [
         ("/server_info", (200, b"<html>"), "not a usable sglang engine"),
         ("/server_info", (500, b""), "answered 500"),
-        ("/server_info", (404, b""), "no engine of a known kind (sglang): /get_server_info answered 404"),
+        (
+            "/server_info",
+            (404, b""),
+            "no engine of a known kind (sglang, llamacpp, vllm, trtllm): /get_server_info answered 404",
+        ),
         ("/v1/models", (200, b'{"data": 5}'), "not a usable sglang engine"),
         ("/v1/models", (200, b"\xff"), "not a usable sglang engine"),
         ("/server_info", (200, b'{"served_model_name":"m","disaggregation_mode":"prefill"}'), "disaggregated pair"),

@@ -241,7 +241,7 @@ def test_canon_shows_what_an_engine_gets_on_top(prefixgate: Command, body: Any, 
     ("option", "says"),
     [
         (["--level", "sfae"], "unknown level 'sfae': use one of off, safe, normalize, hoist"),
-        (["--engine", "slang"], "unknown engine 'slang': use one of sglang"),
+        (["--engine", "slang"], "unknown engine 'slang': use one of sglang, llamacpp, vllm, trtllm, openai"),
     ],
 )
 def test_canon_names_what_it_knows(prefixgate: Command, option: list[str], says: str) -> None:

@@ -12,7 +12,7 @@ from prefix.trace import TraceRequest, arrival_seconds, prompt_blocks
 LINE = b'{"timestamp":0,"input_length":5,"output_length":1,"hash_ids":[1]}\n'
 
 
-@pytest.mark.parametrize("data", [LINE * 2, gzip.compress(LINE * 2), LINE + b"\n" + LINE.rstrip()])
+@pytest.mark.parametrize("data", [LINE * 2, gzip.compress(LINE * 2, mtime=0), LINE + b"\n" + LINE.rstrip()])
 def test_read(tmp_path: Path, data: bytes) -> None:
     """Plain and compressed traces read alike, whatever their name."""
     path = tmp_path / "trace"
@@ -26,9 +26,9 @@ def test_read(tmp_path: Path, data: bytes) -> None:
         (b"", "trace.gz: holds no request"),
         (b"\n\n", "trace.gz: holds no request"),
         (LINE + b"oops\n", "trace.gz:2: not a trace request"),
-        (gzip.compress(LINE)[:-9], "trace.gz: damaged gzip file"),
-        (gzip.compress(LINE)[:12] + b"\xff" * 20, "trace.gz: damaged gzip file"),
-        (gzip.compress(LINE) + b"tail", "trace.gz: damaged gzip file"),
+        (gzip.compress(LINE, mtime=0)[:-9], "trace.gz: damaged gzip file"),
+        (gzip.compress(LINE, mtime=0)[:12] + b"\xff" * 20, "trace.gz: damaged gzip file"),
+        (gzip.compress(LINE, mtime=0) + b"tail", "trace.gz: damaged gzip file"),
     ],
 )
 def test_bad_files(tmp_path: Path, data: bytes, said: str) -> None:
@@ -42,7 +42,7 @@ def test_bad_files(tmp_path: Path, data: bytes, said: str) -> None:
 def test_sift(tmp_path: Path) -> None:
     """Bad lines are told one by one; a file without any line is an error of its own."""
     path = tmp_path / "trace.gz"
-    path.write_bytes(gzip.compress(b"oops\n" + LINE + b"{}\n"))
+    path.write_bytes(gzip.compress(b"oops\n" + LINE + b"{}\n", mtime=0))
     requests, errors = sift_trace_file(path)
     assert requests == [TraceRequest(0, 5, 1, (1,))]
     assert [str(error).split(": ")[0] for error in errors] == [f"{path}:1", f"{path}:3"]

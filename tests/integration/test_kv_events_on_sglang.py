@@ -1,4 +1,4 @@
-"""KV events of a real SGLang whose cache is so small that it evicts: what the gateway expects is what is delivered."""
+"""KV events of a real SGLang with so small a cache that it evicts: what the gateway expects is what is delivered."""
 
 import random
 from dataclasses import replace

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from lint.sources.python import formats, guesses, handing, sites
 from lint.sources.python.binding import INSTANCE, element_of, instance, item_of, marks_of, path_of, written
@@ -18,6 +19,7 @@ from lint.sources.python.values import (
     FILE,
     NOT_GIVEN,
     ORDER,
+    PARAM,
     UNKNOWN,
     Map,
     Part,
@@ -27,6 +29,7 @@ from lint.sources.python.values import (
     Value,
     concat,
     items_of,
+    mapped,
     marked,
     param,
     parts_of,
@@ -35,6 +38,7 @@ from lint.sources.python.values import (
 )
 
 OF_CLASS = "<class>"
+_OF_RECORD = frozenset({"clock", "date", "id", "counter"})
 Evaluate = Callable[[ast.expr, Scope], Value]
 _GENERATORS = frozenset({"random.Random", "numpy.random.default_rng", "random.SystemRandom"})
 _SAME = frozenset(
@@ -171,7 +175,13 @@ def _dumps(call: Call) -> Value:
     found = param(value)
     if found:
         return Text((*drifts.parts, call.part("json_order", f"json.dumps of {found.label}")))
-    return _headed(drifts, value)
+    return _headed(drifts, _record(value))
+
+
+def _record(value: Value) -> Value:
+    """JSON of what nobody knows is one record of many: when it was made, and its id, are as much its own."""
+    known = all(part.kind not in (PARAM, DYNAMIC) for part in parts_of(value))
+    return value if known else mapped(value, lambda part: replace(part, loose=part.loose or part.kind in _OF_RECORD))
 
 
 def _headed(parts: Text, value: Value) -> Value:

@@ -20,7 +20,10 @@ from lint.sources.python.values import DYNAMIC, NEUTRAL, PARAM, STATIC, Map, Par
 _ORDERED: Final = frozenset({"unordered", "shuffled", "sampled", "json_order", "json_format", "address"})
 _WRITTEN: Final = frozenset("clock id random state counter replica".split())
 """What a message of a conversation says once and for all when it is written."""
+_TOLD: Final = _WRITTEN - {"random"} | {"date", "unordered"}
+"""What is told of something, as often as not: when a record was made, the names that stand in it."""
 _DRAWN: Final = frozenset({"random", "sampled", "shuffled"})
+_ASKED: Final = frozenset({"user", "docs"})
 _LISTS: Final = frozenset({"window", "edited", "moving"})
 _CERTAIN: Final = frozenset(
     """clock date id random sampled shuffled unordered replica state counter signed docs window""".split()
@@ -47,8 +50,8 @@ def flows(hits: list[Hit]) -> list[Flow]:
 
 class _Stand(NamedTuple):
     """Where a part stands. tokens, unknown: of static text behind it that it could cost; history: the conversation
-    stands behind it; first: nothing that varies stands before it in the same text; late: a conversation stands before
-    it."""
+    stands behind it; first: nothing that varies stands before it in the same text; behind: what a user said, or was
+    found for that, stands before it there; late: a conversation stands before it."""
 
     part: Part
     where: str
@@ -56,6 +59,7 @@ class _Stand(NamedTuple):
     unknown: bool
     history: bool
     first: bool
+    behind: bool
     late: bool
 
 
@@ -68,8 +72,16 @@ def _prompt(hit: Hit) -> Iterator[Flow]:
         if judged is not None:
             kind, more = judged
             where = stand.where
-            loose = where not in ("tools", "system") and _is_loose(part, hit, stand)
+            loose = _is_of_one_request(stand) or (where not in ("tools", "system") and _is_loose(part, hit, stand))
             yield Flow(kind, part.label, part.row, part.column, hit.name, hit.row, where, stand.tokens, more, loose)
+
+
+def _is_of_one_request(stand: _Stand) -> bool:
+    """Whether what stands before a clock or an id, or around it in one record, is another one in each request too: to
+    take the clock away would let nothing be shared."""
+    part = stand.part
+    told = part.kind in _TOLD and (stand.behind or (part.loose and part.kind not in _ORDERED))
+    return told and stand.where != "tools"
 
 
 def _is_loose(part: Part, hit: Hit, stand: _Stand) -> bool:
@@ -92,14 +104,15 @@ def _stands(sections: list[_Section]) -> Iterator[_Stand]:
         section = sections[index]
         alone = section.where == "last"
         own, open_ = (0, False) if alone else (chars, unknown)
-        varies, late = _first_varying(section), index > talk
+        varies, asked, late = _first_varying(section), _first_asked(section), index > talk
         for at in range(len(section.parts) - 1, -1, -1):
             part = section.parts[at]
             if part.kind == STATIC:
                 own, open_ = own + part.chars, open_ or part.open
             elif part.kind != DYNAMIC and part.row:
                 tokens = own // CHARS_PER_TOKEN
-                yield _Stand(part, section.where, tokens, open_, history and not alone, at <= varies, late)
+                talked = history and not alone
+                yield _Stand(part, section.where, tokens, open_, talked, at <= varies, at > asked, late)
         chars, unknown = (chars + own, unknown or open_) if alone else (own, open_)
         history = history or section.where == "history"
 
@@ -118,6 +131,12 @@ def _first_varying(section: _Section) -> int:
         if section.where == "last" and part.kind != STATIC and (part.kind != PARAM or part.label):
             return at
     return len(section.parts)
+
+
+def _first_asked(section: _Section) -> int:
+    """The index of the first part that is one request's by its name, or was retrieved for it."""
+    asked = (at for at, p in enumerate(section.parts) if (p.kind if p.kind != PARAM else _of_name(p.label)) in _ASKED)
+    return next(asked, len(section.parts))
 
 
 def _certain(stand: _Stand) -> bool:

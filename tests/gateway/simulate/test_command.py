@@ -161,7 +161,7 @@ def test_usage_errors_are_one_line(simulate: Simulate, trace: Path, wrong: dict[
     ("data", "said"),
     [
         (b"", "holds no request"),
-        (gzip.compress(b"{}")[:-4], "damaged gzip file"),
+        (gzip.compress(b"{}", mtime=0)[:-4], "damaged gzip file"),
         (format_request(turn(5, 1000)).encode() + b"\n" + format_request(turn(1, 1000)).encode(), "go back"),
         (format_request(TraceRequest(0, 40, 1, (1,))).encode(), "several sizes fit the hash_ids; say which"),
     ],

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
 
 from engine_adapter.engine_request import EngineConfig
+from engine_adapter.engine_timing import PROFILES
 from gateway.policies import POLICIES
 from gateway.router import Route, Router
 from gateway.simulate.fleet import Outcome, VirtualFleet
@@ -90,6 +92,21 @@ def test_an_arrival_interrupts_decoding_at_the_next_step() -> None:
     own = timing.prefill_step_s + timing.prefill_s(0, 64)
     assert two.ttft_s == pytest.approx(boundary + own - arrival)
     assert one.ended_s == pytest.approx(first_ttft + timing.decode_s(1, 100, 49) + own)
+
+
+def test_a_slower_engine_gets_its_share() -> None:
+    """One of four engines takes three times as long, as first tokens show: it gets little, and is not left out."""
+    chance = Random(5)
+    stamps = sorted(chance.uniform(0, 150_000) for _ in range(1_500))
+    requests = simulated_requests([turn(stamp, chance.randint(500, 3_500), 4) for stamp in stamps], BLOCK)
+    fast = replace(ENGINE, kv_capacity_tokens=100_000, timing=PROFILES["70b"])
+    slow = replace(fast, timing=replace(fast.timing, prefill_tokens_per_s=8_000 / 3, prefill_step_s=0.06))
+    outcomes = VirtualFleet([slow, fast, fast, fast], Router(block_tokens=BLOCK)).play(requests, lambda _done: None)
+    tokens: Counter[int] = Counter()
+    for request, outcome in zip(requests[300:], outcomes[300:], strict=True):
+        tokens[outcome.engine] += request.prompt_tokens
+    share = tokens[0] / tokens.total()
+    assert 0.03 < share < 0.08  # 0.12 for a router that counts tokens only
 
 
 def test_a_run_repeats_and_the_seed_matters() -> None:
