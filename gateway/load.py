@@ -11,6 +11,7 @@ before the first report, and a late or a wrong one can make a worker look busier
 """
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Final
 
 import msgspec
@@ -133,7 +134,7 @@ class WorkerLoad:
                 ahead = max(0.0, pinned - max(computed, held))  # in flight and not computed yet
                 overlap = told.cached_tokens + int(UNCOMPUTED_CREDIT * ahead * block_tokens)
                 computed = int(held)
-                known = max(computed, pinned)
+                known = max(ceil(held), pinned)
         if overlap >= prompt_tokens:
             overlap = prompt_tokens - 1
         kv_tokens = ask.kv_tokens + (index.pinned - pinned) * block_tokens + self.in_flight * ask.mean_output
