@@ -4,7 +4,7 @@ from array import array
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import (
     AddedToken,
@@ -67,13 +67,11 @@ def whole(file: Path, text: str) -> bytes:
     return array("I", Tokenizer.from_file(str(file)).encode(text, add_special_tokens=False).ids).tobytes()
 
 
-@given(
-    st.lists(
-        st.sampled_from(
-            ["word ", "\n", "x", "7", " ", "\r\n", "!\n/", "\u00e9", "e\u0301", "\u4f60", "<|end|>", "'s", "\t"]
-        )
-    )
-)
+PARTS = ("word ", "\n", "x", "7", " ", "\r\n", "!\n/", "\u00e9", "e\u0301", "\u4f60", "<|end|>", "'s", "\t")
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(PARTS)))
 def test_pieces_are_the_whole(file: Path, parts: list[str]) -> None:
     """However a text's lines and special tokens lie."""
     tokenizing = Tokenizing(file)
@@ -86,7 +84,7 @@ def test_only_what_is_new_is_tokenized(file: Path) -> None:
     """Of a conversation that grew, the new part; the same text again costs nothing."""
     tokenizing = Tokenizing(file)
     first = f"<|end|>{TEXT}<|end|>"
-    assert tokenizing.missing(first) == len(TEXT) + 14 - 7 or tokenizing.missing(first)
+    assert tokenizing.missing(first) >= len(TEXT)
     tokenizing.encode(first)
     assert tokenizing.missing(first) == 0
     assert 0 < tokenizing.missing(f"{first}next<|end|>") <= len("next")
