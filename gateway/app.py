@@ -123,6 +123,7 @@ class Gateway(FastAPI):
         fixed = [name for name in FIXED if getattr(config, name) != getattr(self.config, name)]
         if fixed:
             _log.warning("restart to change %s: the running values stay", ", ".join(fixed))
+        self.kv_feeds.configure(config)
         self.captures.configure(config.capture, secrets.capture)
         self.proxy.configure(config, secrets)
         self.config = config
@@ -132,7 +133,6 @@ class Gateway(FastAPI):
         self.aggregate.labels.learn_models(self.models.ids())
         self.health.configure(config)
         self.fleet.configure(config)
-        self.kv_feeds.configure(config)
 
 
 def create_app(

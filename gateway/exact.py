@@ -76,7 +76,9 @@ class Exact:
                 )
             return f"{wrong} of the last {len(self._wrong)} predictions were wrong: the events do not fit the prompts"
         if not self.complete and self.proven is None:
-            return f"joined late: right predictions {self._in_a_row()} of {WINDOW} that are needed"
+            return (
+                f"what it held before is not known: {self._in_a_row()} right predictions of {WINDOW} that are needed"
+            )
         if self.held.overflow:
             return f"more than {self.held.limit} pages"
         return None

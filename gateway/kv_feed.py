@@ -55,10 +55,11 @@ class KvFeed:
         self.connected = False
         self._max_lag_s = max_lag_s
         self._on_emptied = emptied
-        self._emptied = self._restarts = 0
+        self._emptied = self._broken = 0
         self._wanted = asyncio.Event()
         self._ended = asyncio.Event()
-        self._said: tuple[bool, float] = (False, 0.0)
+        self._said: bool | None = None
+        self._said_at = time.monotonic()
 
     async def __aenter__(self) -> Self:
         self._context = zmq.asyncio.Context()
@@ -78,13 +79,14 @@ class KvFeed:
     def settle(self) -> None:
         """Draw the conclusions of what became known."""
         stream, exact = self.stream, self.exact
-        if stream.emptied != self._emptied:
-            if stream.counts.restarts != self._restarts:
-                self._restarts = stream.counts.restarts
-                exact.renew()
-            if not stream.syncing:
-                self._emptied = stream.emptied
-                self._on_emptied(self.name)
+        counts = stream.counts
+        broken = counts.restarts + counts.lost + counts.corrupt
+        if broken != self._broken:
+            self._broken = broken
+            exact.renew()
+        if stream.emptied != self._emptied and not stream.syncing:
+            self._emptied = stream.emptied
+            self._on_emptied(self.name)
         exact.complete = stream.complete
         exact.trouble = self._trouble()
         if stream.replay_from is not None:
@@ -107,16 +109,16 @@ class KvFeed:
 
     def _say(self) -> None:
         """A line when events are used from now on, or not any more; not one each time where that changes often."""
-        said, at = self._said
         trusted, now = self.exact.trusted, time.monotonic()
-        if trusted is not said and now - at > _QUIET_S:
-            self._said = trusted, now
-            if trusted:
-                _log.info("worker %s: exact by its KV events", self.name)
-            else:
-                _log.warning(
-                    "worker %s: predicted, not exact: %s", self.name, self.exact.reason or self.stream.trouble
-                )
+        soon = now - self._said_at < _QUIET_S and not (trusted and self._said is None)
+        if trusted is self._said or soon:
+            return
+        self._said, self._said_at = trusted, now
+        if trusted:
+            _log.info("worker %s: exact by its KV events", self.name)
+        else:
+            why = "; ".join(filter(None, (self.exact.reason, self.stream.trouble)))
+            _log.warning("worker %s: predicted, not exact: %s", self.name, why)
 
     async def _listen(self) -> None:
         socket = self._context.socket(zmq.SUB)

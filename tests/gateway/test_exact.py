@@ -68,6 +68,7 @@ def test_prompts_of_another_length_say_why(exact: Exact) -> None:
 def test_misses_prove_nothing(exact: Exact) -> None:
     """New prompts, predicted and delivered as nothing, are no evidence that events are right."""
     exact.complete = False
+    assert "held before is not known: 0 right" in str(exact.reason)
     for _ in range(2 * WINDOW):
         exact.compare(Told(160, 0), 0, 160)
     assert not exact.trusted

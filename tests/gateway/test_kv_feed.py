@@ -1,6 +1,5 @@
 """Gateway and simulated engine over real ZMQ: exact while events come, predicted while they do not."""
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -79,7 +78,7 @@ async def test_evictions_flushes_and_restarts(engine: SimulatedEngine, files: Pr
     """To the token: a cache that evicts, one that is flushed, a process that is killed and comes back."""
     async with running(engine, kv_events=KvEventsConfig(enabled=True, models={"m": files})) as gateway:
         await learn(gateway, engine)
-        for number in (*range(1, 40), *range(30, 45), 1, 2, 1):
+        for number in (*range(1, 36), *range(30, 38), 1, 2, 1):
             expected, cached = await ask(gateway, number)
             assert expected == cached
             await in_step(gateway, engine)
@@ -103,7 +102,7 @@ async def test_evictions_flushes_and_restarts(engine: SimulatedEngine, files: Pr
         assert metrics[f'prefixgate_kv_events_exact{{worker="{gateway.workers[0].id}"}}'] == 1
         ranks = section(gateway)["ranks"][0]
         assert ranks["restarts"] == 1
-        assert ranks["right_requests"] == ranks["compared_requests"] > 50
+        assert ranks["right_requests"] == ranks["compared_requests"] > 40
 
 
 class engine_post:  # noqa: N801 - used like a function
@@ -163,7 +162,6 @@ async def test_why_it_is_not_exact(
                 await publisher._pub.send_multipart(frames)
             await until(lambda: section(gateway)["ranks"][0]["corrupt"] >= 1)
             await until(lambda: section(gateway)["state"] == "predicted")
-            await asyncio.sleep(0.1)
         assert len([r for r in caplog.records if "predicted, not exact" in r.message]) <= 1
         async with engine_post(engine, "/flush_cache") as status:
             assert status == 200

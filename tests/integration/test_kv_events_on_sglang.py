@@ -66,7 +66,7 @@ async def exactly(engine: AnEngine) -> None:
         near = right + sum(abs(a - b) <= 2 * SMALL.page_size for a, b in others)
         print(f"predicted: {right} of {all_of} requests to the token, {near / all_of:.1%} to two pages")
     async with running(engine, kv_events=EVENTS) as gateway:
-        await until(lambda: state(gateway) is None or "joined late" in str(state(gateway)))
+        await until(lambda: state(gateway) is None or "held before" in str(state(gateway)))
         assert (await gateway.ask("/v1/completions", {"model": "tiny", "prompt": "x", "max_tokens": 1}))[0] == 200
         right, all_of, wrong = await replay(gateway, REQUESTS)
         print(f"by KV events: {right} of {all_of} requests to the token ({right / all_of:.1%}); others: {wrong}")
