@@ -88,6 +88,6 @@ def _seed(prepared: Prepared) -> int:
     salt = prepared.salt if prepared.salt is not None else prepared.body.value("cache_salt")
     if salt is not None and type(salt) is not str:
         raise PromptError("a salt for each prompt")
-    if ":" in prepared.model and prepared.model != prepared.group.name:
-        raise PromptError("an adapter")
+    if prepared.model != prepared.group.name:
+        raise PromptError("an adapter, or another name of the model")
     return namespace_seed(salt)
