@@ -21,8 +21,8 @@ from engine_adapter.kv_stream import KvStream
 from gateway.exact import Exact
 
 _log = logging.getLogger("prefixgate")
-_AT_ONCE = 32
-"""Messages until other tasks get a turn."""
+_AT_ONCE = 8
+"""Messages until other tasks get a turn: 6 ms when each stores 8,192 tokens in pages of 16."""
 _CHECK_S = 1.0
 _REPLAY_S = 3.0
 _QUIET_S = 10.0
