@@ -117,7 +117,7 @@ class KvFeeds:
             for rank, name in enumerate(rank_names(worker.id, worker.ranks)):
                 wanted.add(name)
                 await self._follow(name, source, rank if worker.ranks > 1 else None)
-                self._attach(name, group)
+                self._attach(name, group, worker)
         for name in self._feeds.keys() - wanted:
             await self._stop(name)
 
@@ -150,13 +150,14 @@ class KvFeeds:
         await stack.enter_async_context(feed)
         self._feeds[name] = feed, stack, key
 
-    def _attach(self, name: str, group: ModelGroup) -> None:
+    def _attach(self, name: str, group: ModelGroup, worker: Worker) -> None:
         """Tell the router what the stream says, and see what stands in its way."""
         feed = self._feeds[name][0]
         page = feed.stream.held.page_tokens
         feed.stream.held.limit = INDEX_CAPACITY_BLOCKS // max(1, len(self._feeds))
         if group.page_tokens is None:
-            group.page_tokens = page
+            told = worker.info.kv_events if worker.info is not None else None
+            group.page_tokens = page or (told.block_size if told is not None else None)
         feed.obstacle = None
         if group.name not in self._paging:
             feed.obstacle = f"no tokenizer for {group.name}: set kv_events.models"
