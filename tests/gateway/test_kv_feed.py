@@ -144,6 +144,19 @@ async def test_lost_messages_and_a_cut_line(engine: SimulatedEngine, files: Prom
         assert expected == cached == 6 * PAGE
 
 
+async def test_late_events_are_not_used(engine: SimulatedEngine, files: PromptFiles) -> None:
+    """What is older than `max_lag_s` when it is read is worse than the prediction; the next one in time is used."""
+    async with running(engine, kv_events=KvEventsConfig(enabled=True, models={"m": files})) as gateway:
+        await learn(gateway, engine)
+        feed = gateway.app.kv_feeds.feed(gateway.workers[0].id)
+        assert feed is not None
+        feed.stream.lag_s = 1.5
+        feed.settle()
+        assert section(gateway)["reason"] == "events are 1.5 s old"
+        await ask(gateway, 1)
+        await in_step(gateway, engine)
+
+
 async def test_why_it_is_not_exact(
     engine: SimulatedEngine, files: PromptFiles, caplog: pytest.LogCaptureFixture
 ) -> None:
