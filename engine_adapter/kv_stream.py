@@ -63,7 +63,7 @@ class KvStream:
         self._rank = rank
         self._replays = replays
         self._newest = -inf
-        self._last = b""
+        self._last = self._had = b""
         self._skew = 0.0
         self._asked: int | None = None
         self._answered = False
@@ -103,11 +103,16 @@ class KvStream:
         else:
             self._arrived(seq, payload, now)
 
+    @property
+    def asking(self) -> bool:
+        """Whether answers to a replay request are still to come."""
+        return self._asked is not None
+
     def asked(self) -> int | None:
         """The number from which a replay is to be asked for now, once; None: nothing to ask."""
         start, self.replay_from = self.replay_from, None
         if start is not None:
-            self._asked, self._answered = start, False
+            self._asked, self._answered, self._had = start, False, self._last
         return start
 
     def replayed(self, frames: Sequence[bytes]) -> None:
@@ -144,12 +149,9 @@ class KvStream:
             else:
                 self.complete = True
             self._replay(seq, payload)
-        elif seq == self._asked and payload == self._last:
-            self._replay(seq, payload)
-        elif seq == self._asked:
+        elif seq == self._asked and payload != self._had:
             self._restart()
         else:
-            self._lose(seq - self.seq - 1)
             self._replay(seq, payload)
 
     def _replay(self, seq: int, payload: bytes) -> None:

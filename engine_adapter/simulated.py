@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 import uvloop
@@ -31,6 +31,9 @@ from engine_adapter.simulated_generation import Faults, Generation, json_respons
 from engine_adapter.simulated_options import EngineOptions, read_options
 from engine_adapter.simulated_ranks import Ranks
 from engine_adapter.simulated_text import encode, token_ids
+
+if TYPE_CHECKING:
+    from engine_adapter.simulated_kv import Publisher  # and with it pyzmq
 
 GENERATING: dict[str, Api] = {
     "/v1/chat/completions": "chat",
@@ -63,6 +66,7 @@ class SimulatedEngine:
         self.faults = Faults()
         self.received: deque[Received] = deque(maxlen=self.options.remember)
         self.port = self.options.port
+        self.publishers = _publishers(self.options)
         self._renew()
 
     def _renew(self) -> None:
@@ -102,11 +106,16 @@ class SimulatedEngine:
             await self._runner.cleanup()
             raise
         self.port = self._runner.addresses[0][1]
+        for publisher, model in zip(self.publishers, self.ranks.models, strict=False):
+            publisher.open()
+            publisher.watch(model.cache)
         self._task = asyncio.get_running_loop().create_task(self.ranks.run())
 
     async def stop(self) -> None:
         """Stop at once: running answers are cut off."""
         await self._runner.cleanup()
+        for publisher in self.publishers:
+            await publisher.close()
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
@@ -190,7 +199,14 @@ class SimulatedEngine:
 
     async def _server_info(self, _: web.Request) -> web.Response:
         options = self.options
-        info = status.server_info(options.model, self.scheduler, options.dp, cache_report=options.cache_report)
+        told = None
+        if self.publishers:
+            from engine_adapter.simulated_kv import describe
+
+            told = describe(self.publishers, options.config.page_tokens)
+        info = status.server_info(
+            options.model, self.scheduler, options.dp, cache_report=options.cache_report, kv_events=told
+        )
         return json_response(info)
 
     async def _model_info(self, _: web.Request) -> web.Response:
@@ -202,6 +218,17 @@ class SimulatedEngine:
     async def _metrics(self, _: web.Request) -> web.Response:
         text = status.metrics(self.options.model, self.ranks.models, self.totals)
         return web.Response(text=text, content_type="text/plain", charset="utf-8")
+
+
+def _publishers(options: EngineOptions) -> "list[Publisher]":
+    """One for each rank, where it is to publish."""
+    if options.kv_events is None:
+        return []
+    from engine_adapter.simulated_kv import Publisher
+
+    first = options.kv_events
+    ports = [(first + rank, first + options.dp + rank) if first else (0, 0) for rank in range(options.dp)]
+    return [Publisher(options.host, *pair, rank) for rank, pair in enumerate(ports)]
 
 
 def _told(tell: Callable[[], object]) -> web.Response:

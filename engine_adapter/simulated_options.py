@@ -15,6 +15,8 @@ class EngineOptions:
     response_store: keep responses, as by --enable-response-store. embedding: answer embeddings too, as by
     --is-embedding (which SGLang does instead of generating).
     dp: DP ranks, each with all of `config`.
+    kv_events: port on which rank 0 publishes its KV events (the others behind, replays after all of them); 0: any
+    free ones, with one rank; None: it publishes none.
     remember: of how many of the last generation requests `received` keeps path, headers and body.
     """
 
@@ -29,6 +31,7 @@ class EngineOptions:
     embedding: bool = False
     remember: int = 16
     dp: int = 1
+    kv_events: int | None = None
 
 
 def _count(text: str) -> int:
@@ -71,6 +74,9 @@ def read_options(arguments: Sequence[str] | None) -> EngineOptions:
     parser.add_argument("--no-cache-report", action="store_true", help="never say how many tokens were cached")
     parser.add_argument("--enable-response-store", action="store_true", help="keep responses for later requests")
     parser.add_argument("--is-embedding", action="store_true", help="answer embeddings too")
+    parser.add_argument(
+        "--kv-events", type=_count, metavar="PORT", help="publish KV events over ZMQ, ranks behind it"
+    )
     given = parser.parse_args(arguments)
     timing = PROFILES[given.profile]
     if given.prefill_tokens_per_s is not None:
@@ -96,4 +102,5 @@ def read_options(arguments: Sequence[str] | None) -> EngineOptions:
         embedding=given.is_embedding,
         remember=0,
         dp=given.dp,
+        kv_events=given.kv_events,
     )

@@ -40,7 +40,9 @@ def model_card(model: str, engine: EngineModel) -> dict[str, Any]:
     return {**ids, "max_model_len": engine.config.context_tokens}
 
 
-def server_info(model: str, engine: EngineModel, ranks: int, *, cache_report: bool) -> dict[str, Any]:
+def server_info(
+    model: str, engine: EngineModel, ranks: int, *, cache_report: bool, kv_events: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """/server_info, without the flags that mean nothing here. `simulated` is ours."""
     config = engine.config
     flags = {
@@ -66,7 +68,7 @@ def server_info(model: str, engine: EngineModel, ranks: int, *, cache_report: bo
         "simulated": True,
         "max_total_num_tokens": engine.cache.capacity_tokens,
         "max_req_input_len": config.input_limit,
-        "kv_events": None,
+        "kv_events": kv_events,
         "internal_states": [flags] * ranks,
     }
 

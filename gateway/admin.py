@@ -20,6 +20,7 @@ from starlette.requests import ClientDisconnect
 from engine_adapter.engine import State
 from gateway.config import check_engine_url
 from gateway.errors import Refusal
+from gateway.kv_feeds import KvFeeds
 from gateway.membership import Membership
 from gateway.ranks import rank_names
 from gateway.workers import Worker, Workers
@@ -77,13 +78,15 @@ def worker_routes(
     workers: Workers,
     membership: Membership,
     aggregate: Aggregate,
+    feeds: KvFeeds,
     shared: Callable[[], dict[str, Any]],
 ) -> APIRouter:
     """`/workers`, `/workers/{id}`, `/workers/{id}/drain`."""
     routes = APIRouter()
 
     def described(worker: Worker) -> dict[str, Any]:
-        return describe(worker, workers) | delivered(aggregate.worker(worker.id))
+        known = describe(worker, workers) | delivered(aggregate.worker(worker.id))
+        return known | {"kv_events": feeds.describe(worker)}
 
     @routes.get("/workers")
     async def list_workers(request: Request) -> dict[str, Any]:

@@ -32,11 +32,13 @@ from gateway.discovery.fleet import Fleet
 from gateway.events import Events
 from gateway.exchange import Exchange
 from gateway.health import Health
+from gateway.kv_feeds import KvFeeds
 from gateway.membership import Membership
 from gateway.misses import Misses
 from gateway.models import Models
 from gateway.others import NO_OTHERS, Others, together
 from gateway.otlp_settings import NOTHING_PUSHED, Otlp
+from gateway.paging import Paging
 from gateway.proxy import Proxy
 from gateway.public import is_public, public_routes
 from gateway.response_ids import ResponseIds
@@ -70,6 +72,7 @@ class Gateway(FastAPI):
     """The ASGI application. workers, models, health: its live state, for tests and embedding."""
 
     proxy: Proxy
+    kv_feeds: KvFeeds
     workers: Workers
     models: Models
     health: Health
@@ -127,6 +130,7 @@ class Gateway(FastAPI):
         fixed = [name for name in FIXED if getattr(config, name) != getattr(self.config, name)]
         if fixed:
             _log.warning("restart to change %s: the running values stay", ", ".join(fixed))
+        self.kv_feeds.configure(config)
         self.captures.configure(config.capture, secrets.capture)
         self.proxy.configure(config, secrets)
         self.config = config
@@ -171,7 +175,11 @@ def create_app(
 
     misses = Misses()
     tracing = Tracing(otlp, misses, __version__)
-    proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets, misses, tracing, ResponseIds())
+    paging = Paging(config.kv_events)
+    kv_feeds = KvFeeds(config, workers, paging)
+    proxy = Proxy(
+        config, workers, upstream, health.suspect, finished, secrets, misses, tracing, ResponseIds(), paging
+    )
     link: AbstractAsyncContextManager[object] = nullcontext()
     sharing: Sharing | None = None
     if config.redis.url is not None:
@@ -187,6 +195,7 @@ def create_app(
             by_label(CAPTURES, together(captures.counts, others.captures())),
             by_label(PROCESS_RESTARTS, others.restarts()),
             by_label(SPANS, together(tracing.counts(), others.spans())),
+            *kv_feeds.families(),
             by_labels(HIT_RATE_CHANGE, shown.board.hit_rate_changes()),
             *(sharing.families() if sharing is not None else NOTHING_SHARED),
         ),
@@ -198,7 +207,7 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         tracing.start()
         with access_log, captures:
-            async with upstream, health, fleet, link:
+            async with upstream, health, fleet, kv_feeds, link:
                 yield
         await asyncio.to_thread(tracing.close)
         await asyncio.to_thread(exporters.shutdown)
@@ -215,6 +224,7 @@ def create_app(
     app.shown = shown
     app.cors = Cors(config.cors_origins)
     app.captures, app.access_log = captures, access_log
+    app.kv_feeds = kv_feeds
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.membership = membership
     app.shared = sharing.described if sharing is not None else ALONE.copy
@@ -230,7 +240,7 @@ def _mount(app: Gateway, guard: AdminGuard, exporters: Exporters, live: Live) ->
     """Everything that is not proxied."""
     shown, misses = app.shown, app.proxy.misses
     for routes in (
-        worker_routes(guard, app.workers, app.membership, app.aggregate, app.shared),
+        worker_routes(guard, app.workers, app.membership, app.aggregate, app.kv_feeds, app.shared),
         page_routes(guard, exporters),
         dashboard_routes(guard),
         cache_routes(guard, app.aggregate),

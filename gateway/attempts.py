@@ -171,7 +171,8 @@ class Attempts:
         prepared, usage = exchange.prepared, exchange.usage
         cached = usage.cached_read if usage else None
         output = (usage.output or 0) if usage else 0
-        self._dispatch.release(place, verdict, cached_tokens=cached, output_tokens=output)
+        prompt = usage.input_total if usage else None
+        self._dispatch.release(place, verdict, cached_tokens=cached, output_tokens=output, prompt_tokens=prompt)
         if cached is not None and exchange.api.cached == "reporting":  # others tell it whatever is reported
             place.worker.cache_report = True
         if usage is not None and usage.input_total and prepared is not None and prepared.teaches:

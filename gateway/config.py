@@ -16,6 +16,7 @@ from gateway.apis import is_plain
 from gateway.capture_settings import CaptureConfig
 from gateway.discovery.settings import DiscoveryConfig
 from gateway.guard import FIELDS
+from gateway.kv_settings import KvEventsConfig
 from gateway.limits import NO_LIMITS, Limits
 from gateway.management import may_be_proxied
 from gateway.model_routes import SEPARATOR, ModelRule, check_rules, label
@@ -134,6 +135,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     otlp_protocol: Protocol | None = None
     """http or grpc; null: as OTEL_EXPORTER_OTLP_PROTOCOL says, else http."""
     tracing: TracingConfig = TracingConfig()
+    kv_events: KvEventsConfig = KvEventsConfig()
     allow_paths: tuple[str, ...] = ()
     """Further paths to proxy, by load: `/v1/rerank`, or `/v1/audio/*` for all below. Never an engine's management."""
     cors_origins: tuple[str, ...] = ()
@@ -162,14 +164,7 @@ def check(config: Config, where: str) -> None:
     _check_origins(config.cors_origins, where)
     _check_routes(config, where)
     _check_capture(config, where)
-    try:
-        config.redis.check()
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from None
-    try:
-        config.discovery.check()
-    except ConfigError as error:
-        raise ConfigError(f"{where}: discovery: {error}") from None
+    _check_sections(config, where)
     _check_customers(config, where)
 
 
@@ -195,6 +190,14 @@ def _check_routes(config: Config, where: str) -> None:
             check_rules(route.models, config.customers)
         except ConfigError as error:
             raise ConfigError(f"{where}: route {name!r}: {error}") from None
+
+
+def _check_sections(config: Config, where: str) -> None:
+    for name, section in (("redis", config.redis), ("discovery", config.discovery), ("kv_events", config.kv_events)):
+        try:
+            section.check()
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {name}: {error}") from None
 
 
 def _check_capture(config: Config, where: str) -> None:

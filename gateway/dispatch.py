@@ -122,7 +122,13 @@ class Dispatch:
         return await self._wait(prepared)
 
     def release(
-        self, place: Place, verdict: Verdict, *, cached_tokens: int | None = None, output_tokens: int = 0
+        self,
+        place: Place,
+        verdict: Verdict,
+        *,
+        cached_tokens: int | None = None,
+        output_tokens: int = 0,
+        prompt_tokens: int | None = None,
     ) -> None:
         """The place is free again. verdict: what its request says of the worker; tokens: as the engine reported."""
         worker, group, now = place.worker, place.group, self._now()
@@ -130,7 +136,13 @@ class Dispatch:
         self.in_flight -= 1
         if place.slots is not None:
             place.slots.give_back(place.slot)
-        group.release(place.route, now, cached_tokens=cached_tokens, output_tokens=output_tokens)
+        group.release(
+            place.route,
+            now,
+            cached_tokens=cached_tokens,
+            output_tokens=output_tokens,
+            prompt_tokens=prompt_tokens,
+        )
         if worker.id in group.workers:
             changed = self._workers.breakers.ended(worker.id, verdict, now, group.workers, in_flight=worker.in_flight)
             if changed is not None:
@@ -161,6 +173,7 @@ class Dispatch:
             max_output_tokens=prepared.max_output_tokens,
             candidates=names,
             session=prepared.identity.session,
+            pages=prepared.pages,
         )
         name, rank = split_rank(route.worker)
         worker = self._workers.get(name)

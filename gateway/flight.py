@@ -17,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from gateway.exact import Told
 from gateway.load import Ask, WorkerLoad
 from gateway.pace import Paces
 from gateway.policies import Candidate, Reason
@@ -51,7 +52,7 @@ class Route(msgspec.Struct, frozen=True):
 
     expected_cached_tokens: believed to be cached on `worker`. best_fleet_tokens: the most believed on any worker, a
     candidate or not. number: which request of this router it is. held_blocks, fleet_blocks: leading blocks believed
-    to be computed on `worker`, and the most on any.
+    to be computed on `worker`, and the most on any. told: what the KV events of `worker` say of the prompt.
     """
 
     worker: str
@@ -61,6 +62,7 @@ class Route(msgspec.Struct, frozen=True):
     number: int
     held_blocks: int = 0
     fleet_blocks: int = 0
+    told: Told | None = None
 
 
 class Means:
@@ -118,7 +120,10 @@ class Means:
 
 
 class Flight:
-    """A request that was routed and not yet released: counted in the load and pinned in the index of its worker."""
+    """A request that was routed and not yet released: counted in the load and pinned in the index of its worker.
+
+    shared: it may get more from a request in flight than was cached when it was routed.
+    """
 
     __slots__ = (
         "_index",
@@ -131,6 +136,7 @@ class Flight:
         "first_token_at",
         "load",
         "route",
+        "shared",
     )
 
     def __init__(self, route: Route, load: WorkerLoad, ask: Ask, chosen: Candidate) -> None:
@@ -142,6 +148,8 @@ class Flight:
         self._known = chosen.known_blocks
         self._pinned = chosen.pinned_blocks
         self._uncached = chosen.uncached
+        held = chosen.told.cached_tokens if chosen.told is not None else 0
+        self.shared = chosen.pinned_blocks * ask.block_tokens > held + SLACK_BLOCKS * ask.block_tokens
         self._run: Run
         self._run, self._whole = load.index.pin(ask.blocks, chosen.pinned_blocks)
         load.dispatch(route.number, chosen.uncached, ask.now)
@@ -164,6 +172,7 @@ class Flight:
         cached_tokens: int | None,
         output_tokens: int,
         output_blocks: Sequence[int],
+        reported_prompt: int | None = None,
     ) -> None:
         """The request ended. Its slot is free whatever was reported; a worker reset since then learns nothing."""
         began, load = self.first_token_at, self.load
@@ -175,7 +184,9 @@ class Flight:
             return
         if cached_tokens is not None:
             cached_tokens = min(cached_tokens, self._prompt_tokens) if cached_tokens >= 0 else None
-        missed = None
+        told, missed = self.route.told, None
+        if cached_tokens is not None and told is not None and load.exact is not None and not self.shared:
+            load.exact.compare(told, cached_tokens, reported_prompt)
         if cached_tokens is not None and not self._index.exact:
             self._correct(cached_tokens, block_tokens, means.output_tokens)
             missed = self._missed(cached_tokens)

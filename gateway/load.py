@@ -11,10 +11,12 @@ before the first report, and a late or a wrong one can make a worker look busier
 """
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Final
 
 import msgspec
 
+from gateway.exact import Exact
 from gateway.pace import Pace
 from gateway.policies import Candidate
 from prefix.index import WorkerIndex
@@ -37,7 +39,8 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     """What the candidates of one request share.
 
     kv_tokens: KV memory it needs where nothing of it is in flight, output included. mean_output: tokens that any
-    request generates. prefill_rate: tokens/s. warming: whether this request may warm up a cold worker.
+    request generates. prefill_rate: tokens/s. warming: whether this request may warm up a cold worker. pages: the
+    keys of its pages (prefix.pages), None where they are not known.
     """
 
     blocks: Sequence[int]
@@ -48,6 +51,7 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     prefill_rate: float
     now: float
     warming: bool = False
+    pages: Sequence[int] | None = None
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
@@ -72,7 +76,7 @@ class WorkerLoad:
 
     kv_capacity: tokens, None when unknown; scale: what `cached_tokens` reports have made of it. in_flight, assigned,
     last_routed: as in `Candidate`. cold: see gateway.warm_up. pace: how fast it is. since: when the queue last moved
-    or began. All reads are free of effects.
+    or began. exact: what its KV events say, None without. All reads are free of effects.
     """
 
     __slots__ = (
@@ -81,6 +85,7 @@ class WorkerLoad:
         "_report",
         "assigned",
         "cold",
+        "exact",
         "in_flight",
         "index",
         "kv_capacity",
@@ -106,6 +111,7 @@ class WorkerLoad:
         self.since = now
         self._report: Report | None = None
         self.cold: Cold | None = None
+        self.exact: Exact | None = None
         self.pace = Pace()
 
     def coldness(self, now: float) -> float:
@@ -120,6 +126,15 @@ class WorkerLoad:
         index, block_tokens, prompt_tokens = self.index, ask.block_tokens, ask.prompt_tokens
         known, computed, pinned = index.match(ask.blocks)
         overlap = int((computed + UNCOMPUTED_CREDIT * (known - computed)) * block_tokens) if known else 0
+        told = None
+        if self.exact is not None and ask.pages is not None:
+            told = self.exact.told(ask.pages, prompt_tokens)
+            if self.exact.trusted:
+                held = told.cached_tokens / block_tokens
+                ahead = max(0.0, pinned - max(computed, held))  # in flight and not computed yet
+                overlap = told.cached_tokens + int(UNCOMPUTED_CREDIT * ahead * block_tokens)
+                computed = int(held)
+                known = max(ceil(held), pinned)
         if overlap >= prompt_tokens:
             overlap = prompt_tokens - 1
         kv_tokens = ask.kv_tokens + (index.pinned - pinned) * block_tokens + self.in_flight * ask.mean_output
@@ -155,6 +170,7 @@ class WorkerLoad:
             computed,
             slowness,
             len(self._pending),
+            told,
         )
 
     def own_wait(self, now: float, prefill_rate: float) -> float:

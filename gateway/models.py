@@ -25,12 +25,14 @@ class ModelGroup:
 
     ranks: each worker's names in the router (gateway.ranks). several: whether a worker has more than one.
     observations: how often the bytes per token were learned. told: None when there are no other gateways.
+    page_tokens: of the pages that its engines' KV events are about, None without any.
     """
 
     __slots__ = (
         "bytes_per_token",
         "name",
         "observations",
+        "page_tokens",
         "policy",
         "ranks",
         "ready",
@@ -48,6 +50,7 @@ class ModelGroup:
         self.router = Router(policy, block_tokens=BLOCK_BYTES / INITIAL_BYTES_PER_TOKEN, seed=seed)
         self.ranks: dict[str, tuple[str, ...]] = {}
         self.several = False
+        self.page_tokens: int | None = None
         self.ready: frozenset[str] = frozenset()
 
     @property
@@ -89,10 +92,17 @@ class ModelGroup:
         max_output_tokens: int | None,
         candidates: AbstractSet[str],
         session: str | None,
+        pages: Sequence[int] | None = None,
     ) -> Route:
         """Have the router choose; see `Router.route`."""
         route = self.router.route(
-            blocks, prompt_tokens, now, max_output_tokens=max_output_tokens, candidates=candidates, session=session
+            blocks,
+            prompt_tokens,
+            now,
+            max_output_tokens=max_output_tokens,
+            candidates=candidates,
+            session=session,
+            pages=pages,
         )
         if self.told is not None:
             self.told.placed(self.name, route, blocks, prompt_tokens, max_output_tokens, now)
@@ -104,9 +114,19 @@ class ModelGroup:
         if self.told is not None:
             self.told.first_token(route, now)
 
-    def release(self, route: Route, now: float, *, cached_tokens: int | None, output_tokens: int) -> None:
+    def release(
+        self,
+        route: Route,
+        now: float,
+        *,
+        cached_tokens: int | None,
+        output_tokens: int,
+        prompt_tokens: int | None = None,
+    ) -> None:
         """The request ended; see `Router.release`."""
-        self.router.release(route, now, cached_tokens=cached_tokens, output_tokens=output_tokens)
+        self.router.release(
+            route, now, cached_tokens=cached_tokens, output_tokens=output_tokens, prompt_tokens=prompt_tokens
+        )
         if self.told is not None:
             self.told.released(route, now, cached_tokens, output_tokens)
 
@@ -224,6 +244,12 @@ class Models:
         """A worker restarted or flushed: it holds no blocks any more."""
         for group in self._groups.values():
             for name in group.ranks.get(worker, ()):
+                group.router.reset_worker(name)
+
+    def emptied(self, name: str) -> None:
+        """A worker's events, by its name in the router, say that its cache was lost."""
+        for group in self._groups.values():
+            if name in group.router.holdings():
                 group.router.reset_worker(name)
 
     def observe(self, worker: str, load: EngineLoad, now: float) -> None:

@@ -1,6 +1,6 @@
 """One request, read: what it asks, where its prompt's blocks end, and the bytes to send to an engine."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from engine_adapter.engine import Engine
@@ -31,6 +31,7 @@ class Prepared(NamedTuple):
     asked_model: the one that was asked for, where a rule of the route chose another; missed_model: what a rule chose
     and nobody serves.
     cache_key: what requests with its stable prefix share, for endpoints that ask for it and a client that named none.
+    pages: the keys of the prompt's pages that a cache can serve (prefix.pages), None: not known (gateway.paging).
     """
 
     api: Api
@@ -55,6 +56,7 @@ class Prepared(NamedTuple):
     cache_key: str | None = None
     asked_model: str | None = None
     missed_model: str | None = None
+    pages: Sequence[int] | None = None
 
     @property
     def stored(self) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from gateway.http1 import EngineFault
 from gateway.identity import Caller, KeyRing
 from gateway.incoming import ClientGone, Receive, Scope, Send, read_body, read_head
 from gateway.misses import Misses
+from gateway.paging import Paging
 from gateway.prepare import Preparer
 from gateway.reply import break_off, refuse
 from gateway.response_ids import ResponseIds
@@ -53,10 +54,12 @@ class Proxy:
         misses: Misses,
         tracing: Tracing,
         response_ids: ResponseIds,
+        paging: Paging,
     ) -> None:
         self._upstream = upstream
         self._finished = finished
         self._preparer = Preparer(workers.models)
+        self._paging = paging
         self.response_ids = response_ids
         self.misses = misses
         self._tracing = tracing
@@ -142,6 +145,8 @@ class Proxy:
             prepared = self._preparer.prepare(api, incoming, caller, config, now)
             for stored in response_id(incoming.path) or prepared.stored:
                 prepared = await self._candidates.bind(prepared, stored, caller, incoming.headers, now)
+            if prepared.group.page_tokens is not None:
+                prepared = await self._paging.paged(prepared)
             exchange.prepared, exchange.streamed, exchange.owner = prepared, prepared.stream, caller.customer
             self.admission.charge(exchange, prepared, now)
 

@@ -17,6 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 
 from gateway.choice import cheapest, reason_for, survey
+from gateway.exact import Exact
 from gateway.flight import Flight, Means, Route
 from gateway.load import Ask, Report, WorkerLoad
 from gateway.policies import Candidate, Reason, Request, find_policy
@@ -130,13 +131,15 @@ class Router:
         max_output_tokens: int | None = None,
         candidates: Collection[str] | None = None,
         session: str | None = None,
+        pages: Sequence[int] | None = None,
     ) -> Route:
         """Choose a worker and count the request as in flight there.
 
         blocks: chained hashes of the prompt's full blocks. candidates: workers that may be chosen, None for all;
-        names that are not here are passed over.
+        names that are not here are passed over. pages: the keys of the prompt's pages (prefix.pages) that a cache can
+        serve, for workers with KV events; None: not known.
         """
-        ask = self._ask(blocks, prompt_tokens, now, max_output_tokens)
+        ask = self._ask(blocks, prompt_tokens, now, max_output_tokens, pages)
         everyone = [load.candidate(ask) for load in self._loads.values()]
         views = everyone if candidates is None else [c for c in everyone if c.worker in candidates]
         if not views:
@@ -169,7 +172,7 @@ class Router:
 
         now: when that was, perhaps before the last call's. Raises RoutingError for a worker that is not here.
         """
-        load, ask = self._load(worker), self._ask(blocks, prompt_tokens, now, max_output_tokens)
+        load, ask = self._load(worker), self._ask(blocks, prompt_tokens, now, max_output_tokens, None)
         self._number += 1
         return self._begin(load, ask, load.candidate(ask), 0, "only_candidate", 0)
 
@@ -187,18 +190,19 @@ class Router:
         cached_tokens: int | None,
         output_tokens: int,
         output_blocks: Sequence[int] = (),
+        prompt_tokens: int | None = None,
     ) -> None:
         """The request ended, well or not.
 
-        cached_tokens: as the engine reported; None or negative: unknown; beyond the prompt: all of it. output_blocks:
-        chained hashes that continue the prompt's. A request that ended without first token, output or report was not
+        cached_tokens, prompt_tokens: as the engine reported; None or negative: unknown. output_blocks: chained
+        hashes that continue the prompt's. A request that ended without first token, output or report was not
         computed: blocks that nobody else asked for are forgotten.
         """
         flight = self._flights.get(route.number)
         if flight is None or flight.route is not route:
             raise RoutingError(f"request {route.number} is not in flight on {route.worker}: released before?")
         del self._flights[route.number]
-        flight.end(now, self._means, self._block_tokens, cached_tokens, output_tokens, output_blocks)
+        flight.end(now, self._means, self._block_tokens, cached_tokens, output_tokens, output_blocks, prompt_tokens)
 
     def observe(
         self, worker: str, now: float, *, waiting_uncached_tokens: int, running: int, kv_used_tokens: int
@@ -216,12 +220,19 @@ class Router:
         """KV event: the worker evicted these blocks."""
         self._load(worker).index.remove(blocks)
 
+    def use_events(self, worker: str, exact: Exact | None) -> None:
+        """From now on what this worker holds is what its events say, while they are believed; None: a prediction.
+
+        Beside it the prediction is kept up, for prompts whose pages are not known and for when events fail.
+        """
+        self._load(worker).exact = exact
+
     def _begin(
         self, load: WorkerLoad, ask: Ask, chosen: Candidate, fleet: int, reason: Reason, computed: int
     ) -> Route:
         """The request of this number is in flight. fleet, computed: the most tokens, and blocks, of any worker."""
         number = self._number
-        route = Route(load.name, chosen.overlap, fleet, reason, number, chosen.computed_blocks, computed)
+        route = Route(load.name, chosen.overlap, fleet, reason, number, chosen.computed_blocks, computed, chosen.told)
         self._flights[number] = Flight(route, load, ask, chosen)
         load.trim(self._means.output_tokens, self._block_tokens)
         return route
@@ -243,7 +254,14 @@ class Router:
             load.index.capacity = self._capacity // len(self._loads)
             load.trim(self._means.output_tokens, self._block_tokens)
 
-    def _ask(self, blocks: Sequence[int], prompt_tokens: int, now: float, max_output_tokens: int | None) -> Ask:
+    def _ask(
+        self,
+        blocks: Sequence[int],
+        prompt_tokens: int,
+        now: float,
+        max_output_tokens: int | None,
+        pages: Sequence[int] | None,
+    ) -> Ask:
         if prompt_tokens < 0:
             raise RoutingError(f"prompt_tokens must not be negative: {prompt_tokens}")
         means = self._means
@@ -252,4 +270,4 @@ class Router:
             output = min(mean, max(0, max_output_tokens))
         kv_tokens = max(prompt_tokens, len(blocks) * self._block_tokens) + output
         rate, warming = means.prefill_rate, self._warm_ups.draw(self._number + 1, now)
-        return Ask(blocks, max(1, prompt_tokens), kv_tokens, mean, self._block_tokens, rate, now, warming)
+        return Ask(blocks, max(1, prompt_tokens), kv_tokens, mean, self._block_tokens, rate, now, warming, pages)

@@ -6,6 +6,7 @@ PrefixgateError
 ├── UsageError         a usage payload that is not an object
 ├── EngineError        an engine's answer that does not parse, or an engine we cannot drive
 ├── RoutingError       no worker, an unknown worker or policy, a release that cannot be
+├── PromptError        a prompt that cannot be rendered and tokenized here
 └── ConfigError        configuration or command line
 """
 
@@ -46,3 +47,7 @@ class RoutingError(PrefixgateError):
 
 class ConfigError(PrefixgateError):
     """Configuration or command line that cannot be used; names the key and the nearest valid one."""
+
+
+class PromptError(PrefixgateError):
+    """A prompt that cannot be rendered and tokenized here; says why."""

@@ -17,6 +17,7 @@ the server runs) and is held equal to the running engine by tests/integration:
 from array import array
 from collections.abc import Hashable, Sequence
 from heapq import heappop, heappush
+from typing import Protocol
 
 from prefix.radix_node import Node, Slot, common_bytes, descend
 
@@ -33,12 +34,28 @@ def cacheable_tokens(prompt_tokens: int, page_tokens: int) -> int:
     return max(0, (prompt_tokens - 1) // page_tokens * page_tokens)
 
 
+class Observer(Protocol):
+    """Told of what happens to the nodes of a cache."""
+
+    def stored(self, leaf: Node, namespace: Hashable, /) -> None:
+        """A leaf was added."""
+
+    def split(self, near: Node, far: Node, /) -> None:
+        """A node was cut in two; `far` is the one that was there."""
+
+    def evicted(self, node: Node, /) -> None:
+        """A leaf was taken out."""
+
+    def cleared(self) -> None:
+        """Everything was."""
+
+
 class RadixCache:
     """A radix tree over pages and the token pool that it shares with the running requests.
 
     capacity_tokens is cut to whole pages. page_bytes is the width of one page in a key: 4 bytes a token unless
     keys are made of hashed blocks. Namespaces (any hashable value) never share a node. held_tokens: what running
-    requests have taken of the free tokens; theirs to count up and down.
+    requests have taken of the free tokens; theirs to count up and down. observer: told of every change.
     """
 
     def __init__(self, capacity_tokens: int, page_tokens: int = 1, *, page_bytes: int | None = None) -> None:
@@ -47,6 +64,7 @@ class RadixCache:
         self.capacity_tokens = capacity_tokens // page_tokens * page_tokens
         self.evicted_tokens = 0
         self.evicted_nodes = 0
+        self.observer: Observer | None = None
         self.reset()
 
     def reset(self) -> None:
@@ -58,6 +76,8 @@ class RadixCache:
         self.cached_tokens = 0
         self.evictable_tokens = 0
         self.held_tokens = 0
+        if self.observer is not None:
+            self.observer.cleared()
 
     @property
     def free_tokens(self) -> int:
@@ -112,6 +132,8 @@ class RadixCache:
             at += common
         if at < end:
             node = self._add_leaf(node, self._slot(key, at, namespace), key[at:end])
+            if self.observer is not None:
+                self.observer.stored(node, namespace)
         return node, at // width * page
 
     def lock(self, node: Node) -> None:
@@ -174,6 +196,8 @@ class RadixCache:
         child.parent = near
         child.slot = child.key[: self.page_bytes]
         near.children[child.slot] = child
+        if self.observer is not None:
+            self.observer.split(near, child)
         self._clock = child.touched = self._clock + 2
         return near
 
@@ -207,6 +231,8 @@ class RadixCache:
         self.evictable_tokens -= tokens
         self.evicted_tokens += tokens
         self.evicted_nodes += 1
+        if self.observer is not None:
+            self.observer.evicted(node)
         if parent.touched < stamp:
             parent.touched = stamp
         if not (parent.locks or parent.children or parent.queued):

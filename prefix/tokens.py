@@ -58,7 +58,7 @@ class HuggingFaceCounter:
             from tokenizers import Tokenizer
         except ImportError:
             raise ConfigError("counting with a tokenizer.json needs the package tokenizers: install it") from None
-        _check_tokenizer(file)
+        check_tokenizer(file)
         self._tokenizer = Tokenizer.from_file(str(file))
         self.name = f"tokenizers {file}"
 
@@ -161,7 +161,8 @@ def counter_for(
     return RatioCounter(bytes_per_token)
 
 
-def _check_tokenizer(file: Path) -> None:
+def check_tokenizer(file: Path) -> None:
+    """Raise ConfigError unless this is a tokenizer.json that can be read."""
     try:
         content = json.loads(file.read_bytes())
     except OSError as error:

@@ -152,6 +152,20 @@ WORKER_ACTIVE: Final = Metric("prefixgate.worker.active_requests", "gauge", "{re
 WORKER_UNCACHED: Final = Metric("prefixgate.worker.uncached_tokens", "counter", "{token}", ("worker", "reason"), 2000,
     "Prompt tokens that the worker computed, by why: as prefixgate.uncached_tokens, of the worker that answered.",
     "Uncached tokens by worker")
+KV_EVENTS_EXACT: Final = Metric("prefixgate.kv_events.exact", "gauge", "1", ("worker",), 1000,
+    "1 while what the worker holds is known from its KV events, 0 while it is predicted (docs/kv_events.md).",
+    "KV events")
+KV_EVENTS_LAG: Final = Metric("prefixgate.kv_events.lag", "gauge", "s", ("worker",), 1000,
+    "Age of the worker's last KV event when it was read.", "KV events")
+KV_EVENTS_GAPS: Final = Metric("prefixgate.kv_events.gaps", "counter", "{gap}", ("worker",), 1000,
+    "Jumps in the sequence of the worker's KV events.", None)
+KV_EVENTS_RESYNCS: Final = Metric("prefixgate.kv_events.resyncs", "counter", "{resync}", ("worker",), 1000,
+    "Replays of KV events that were needed: after a gap, a new connection, a restart.", None)
+KV_EVENTS_PREDICTED: Final = Metric("prefixgate.kv_events.predicted_tokens", "counter", "{token}", ("worker",), 1000,
+    "Tokens that KV events said were cached, of finished requests whose cached count was reported.",
+    "Cached tokens by KV events")
+KV_EVENTS_DELIVERED: Final = Metric("prefixgate.kv_events.delivered_tokens", "counter", "{token}", ("worker",), 1000,
+    "Tokens that were cached, of the same requests, as the engine reported.", "Cached tokens by KV events")
 INDEX_BLOCKS: Final = Metric("prefixgate.prefix.tree_blocks", "gauge", "{block}", ("worker",), 1000,
     "Blocks the prefix index believes the worker holds.", "Prefix index")
 # fmt: on
@@ -164,6 +178,7 @@ CATALOG: Final = (
     *(QUEUED, WORKER_UP, WORKER_BREAKER, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
     *(WORKER_UNCACHED, CAPTURES, SPANS, PROCESS_RESTARTS),
     *(SHARED_MESSAGES, SHARED_CONNECTED, SHARED_REPLICAS, SHARED_LAG),
+    *(KV_EVENTS_EXACT, KV_EVENTS_LAG, KV_EVENTS_GAPS, KV_EVENTS_RESYNCS, KV_EVENTS_PREDICTED, KV_EVENTS_DELIVERED),
 )
 
 _STABILITY: Final = {

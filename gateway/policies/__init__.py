@@ -13,6 +13,7 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
+from gateway.exact import Told
 from prefix.errors import RoutingError
 
 Reason = Literal[
@@ -71,6 +72,8 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     requests. kv_tokens: KV memory in use with this request added; kv_capacity: of the worker, None when unknown.
     assigned: uncached tokens given to it so far. last_routed: number of the last request it got, 0 for none.
     cold: share of its warm-up that is still to come, for the few requests that may warm up a worker; else 0.
+    told: what its KV events say of the prompt, believed or not; None without events or where the prompt's pages are
+    not known.
     """
 
     worker: str
@@ -89,6 +92,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     computed_blocks: int = 0
     slowness: float = 1.0
     queued: int = 0
+    told: Told | None = None
 
 
 class Policy(Protocol):

@@ -19,9 +19,11 @@ from gateway.credentials import load_secrets
 from gateway.errors import Refusal
 from gateway.exchange import Exchange
 from gateway.incoming import Receive, Scope, Send
+from gateway.kv_feeds import KvFeeds
 from gateway.misses import Misses
 from gateway.models import Models
 from gateway.otlp_settings import find_otlp
+from gateway.paging import Paging
 from gateway.processes.asked import ask
 from gateway.processes.ends import Ends
 from gateway.processes.fleet import Follower
@@ -77,6 +79,8 @@ class Child:
         self._tracing = Tracing(otlp, self._misses, __version__)
         self._follower = Follower(self._workers, self._upstream, self._outbox.say, time.monotonic)
         self._ids = ToldIds(self._outbox.say)
+        paging = Paging(config.kv_events)
+        self._feeds = KvFeeds(config, self._workers, paging)
         self._proxy = Proxy(
             config,
             self._workers,
@@ -87,6 +91,7 @@ class Child:
             self._misses,
             self._tracing,
             self._ids,
+            paging,
         )
         models, limiter = self._workers.models, self._proxy.admission.limiter
         self._sharing: Sharing | None = None
@@ -123,7 +128,7 @@ class Child:
         if self._sharing is not None:
             self._sharing.start()
         with self._captures:
-            async with self._upstream, self._redis:
+            async with self._upstream, self._feeds, self._redis:
                 await self._server.serve(sockets=[])
         await asyncio.to_thread(self._tracing.close)
         for task in (telling, hearing):
@@ -168,6 +173,7 @@ class Child:
             secrets = load_secrets(config, os.environ)
             self._captures.configure(config.capture, secrets.capture)
             self._proxy.configure(config, secrets)
+            self._feeds.configure(config)
         except (ConfigError, Refusal) as error:
             return str(error)
         self._config, self._cors, self._upstream.secrets = config, Cors(config.cors_origins), secrets

@@ -130,6 +130,22 @@ def test_restarts_are_seen_however_the_numbers_look() -> None:
             assert line.stream.counts.restarts == 1
 
 
+def test_a_check_is_about_the_moment_it_was_asked() -> None:
+    """What comes live before its answer does not make the answer another process's."""
+    line = Line()
+    line.connect()
+    line.say(page(0))
+    line.stream.check()
+    start = line.stream.asked()
+    assert start is not None
+    answer = line.publisher.replay(start)
+    line.stream.live(line.publisher.publish(page(1)), line.publisher.clock)
+    for frames in answer:
+        line.stream.replayed(frames)
+    assert line.known == (2, True, False)
+    assert line.stream.counts.restarts == 0
+
+
 def test_repetitions_change_nothing() -> None:
     """A live copy of what a replay brought is not a restart."""
     line = Line()

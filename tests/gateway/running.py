@@ -29,7 +29,9 @@ CHAT, COMPLETIONS, GENERATE = "/v1/chat/completions", "/v1/completions", "/gener
 SOON_S = 10.0
 """How long a test waits for what takes milliseconds."""
 _SOURCE = Path(package.__file__).parent
-_AT_REST = frozenset(("Health._watch_health", "Health._watch_load", "Upstream._tick", "Fleet._follow"))
+_AT_REST = frozenset(("Health._watch_health", "Health._watch_load", "Upstream._tick", "Fleet._follow")) | {
+    *("KvFeeds._run", "KvFeed._listen", "KvFeed._watch", "KvFeed._ask", "KvFeed._replayed"),
+}
 _CARRIERS = ("RedisLink.",)
 """Whose tasks carry messages between gateways, whether or not there are requests."""
 
