@@ -29,8 +29,8 @@ from gateway.credentials import NO_SECRETS, Secrets
 from gateway.dashboard import dashboard_routes
 from gateway.discovery.fleet import Fleet
 from gateway.events import Events
-from gateway.exchange import Exchange
 from gateway.health import Health
+from gateway.journal import Ended, Journal
 from gateway.misses import Misses
 from gateway.models import Models
 from gateway.others import ALONE, Others, together
@@ -78,6 +78,8 @@ class Gateway(FastAPI):
     access_log: AccessLog
     events: Events
     shown: Shown
+    journal: Journal
+    misses: Misses
     unmounted: Callable[[], None] | None
     """Adds what is not proxied: 30 ms of schemas, paid when somebody asks first, not at every start."""
 
@@ -96,6 +98,7 @@ class Gateway(FastAPI):
         elif api is not None:
             await self.proxy(api, scope, receive, send)
         else:
+            self.journal.flush()  # what is read there has all requests in it
             self._mounted()
             asked = {**scope, "method": "GET"} if method == "HEAD" else scope  # the server leaves the body out
             await super().__call__(asked, receive, send)
@@ -154,15 +157,18 @@ def create_app(
     access_log = AccessLog(config.access_log)
     captures = Captures(config.capture, secrets.capture, token_bytes(32))
 
-    def finished(record: RequestRecord, exchange: Exchange) -> None:
+    def finished(record: RequestRecord, ended: Ended) -> None:
+        exchange = ended.exchange
         key, miss = aggregate.record(record), misses.find(record.request_id)
         shown.finished(key, record, exchange.prepared, miss)
         access_log.write(record)
         captures.offer(record, exchange.prepared, exchange.raw)
+        tracing.finished(exchange, record, ended.scope, ended.now)
 
     misses = Misses()
     tracing = Tracing(otlp, misses, __version__)
-    proxy = Proxy(config, workers, upstream, health.suspect, finished, secrets, misses, tracing, ResponseIds())
+    journal = Journal(misses, finished)
+    proxy = Proxy(config, workers, upstream, health.suspect, secrets, journal, tracing, ResponseIds())
     exporters = create_exporters(
         aggregate,
         lambda: worker_gauges(workers, models),
@@ -182,6 +188,7 @@ def create_app(
         with access_log, captures:
             async with upstream, health, fleet:
                 yield
+            journal.flush()
         await asyncio.to_thread(tracing.close)
         await asyncio.to_thread(exporters.shutdown)
 
@@ -194,13 +201,18 @@ def create_app(
         redoc_url=None,
     )
     app.config = config
-    app.shown = shown
+    app.shown, app.journal, app.misses = shown, journal, misses
     app.cors = Cors(config.cors_origins)
     app.captures, app.access_log = captures, access_log
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
     app.upstream, app.fleet, app.proxy, app.tracing = upstream, fleet, proxy, tracing
     live = Live(shown.board, lambda: app.config, shown.now)
-    app.events = Events(live.tick, shown.now)
+
+    def tick() -> bytes:
+        journal.flush()
+        return live.tick()
+
+    app.events = Events(tick, shown.now)
     app.unmounted = lambda: _mount(app, AdminGuard(admin_token, config.host), exporters, live)
     answer_errors(app)
     return app
@@ -208,7 +220,7 @@ def create_app(
 
 def _mount(app: Gateway, guard: AdminGuard, exporters: Exporters, live: Live) -> None:
     """Everything that is not proxied."""
-    shown, misses = app.shown, app.proxy.misses
+    shown, misses = app.shown, app.misses
     for routes in (
         worker_routes(guard, app.workers, app.health, app.aggregate),
         page_routes(guard, exporters),

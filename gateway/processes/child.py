@@ -16,8 +16,8 @@ from gateway.config import Config
 from gateway.cors import Cors, options
 from gateway.credentials import load_secrets
 from gateway.errors import Refusal
-from gateway.exchange import Exchange
 from gateway.incoming import Receive, Scope, Send
+from gateway.journal import Ended, Journal
 from gateway.misses import Misses
 from gateway.models import Models
 from gateway.otlp_settings import find_otlp
@@ -74,14 +74,14 @@ class Child:
         self._tracing = Tracing(otlp, self._misses, __version__)
         self._follower = Follower(self._workers, self._upstream, self._outbox.say, time.monotonic)
         self._ids = ToldIds(self._outbox.say)
+        self._journal = Journal(self._misses, self._finished)
         self._proxy = Proxy(
             config,
             self._workers,
             self._upstream,
             self._follower.suspect,
-            self._finished,
             secrets,
-            self._misses,
+            self._journal,
             self._tracing,
             self._ids,
         )
@@ -113,6 +113,7 @@ class Child:
         with self._captures:
             async with self._upstream:
                 await self._server.serve(sockets=[])
+            self._journal.flush()
         await asyncio.to_thread(self._tracing.close)
         telling.cancel()
         hearing.cancel()
@@ -176,11 +177,14 @@ class Child:
             await send({"type": "http.response.start", "status": refusal.kind.status, "headers": headers})
             await send({"type": "http.response.body", "body": refusal.body()})
 
-    def _finished(self, record: RequestRecord, exchange: Exchange) -> None:
+    def _finished(self, record: RequestRecord, ended: Ended) -> None:
+        exchange = ended.exchange
         self._outbox.finished(record, exchange.prepared, self._misses.find(record.request_id))
         self._captures.offer(record, exchange.prepared, exchange.raw)
+        self._tracing.finished(exchange, record, ended.scope, ended.now)
 
     def _stand(self, serial: int) -> None:
+        self._journal.flush()  # its finished requests are told first
         breakers = self._workers.breakers
         workers = {
             worker.id: WorkerStanding(worker.in_flight, breakers.state(worker.id), worker.cache_report)
