@@ -123,6 +123,7 @@ class Gateway(FastAPI):
         fixed = [name for name in FIXED if getattr(config, name) != getattr(self.config, name)]
         if fixed:
             _log.warning("restart to change %s: the running values stay", ", ".join(fixed))
+        self.journal.flush()  # what has ended is counted and captured as was said then
         self.captures.configure(config.capture, secrets.capture)
         self.proxy.configure(config, secrets)
         self.config = config

@@ -153,6 +153,7 @@ class Child:
         """Take over another configuration; why not, else None."""
         try:
             secrets = load_secrets(config, os.environ)
+            self._journal.flush()  # what has ended is captured as was said then
             self._captures.configure(config.capture, secrets.capture)
             self._proxy.configure(config, secrets)
         except (ConfigError, Refusal) as error:
