@@ -158,17 +158,21 @@ def create_app(
     access_log = AccessLog(config.access_log)
     captures = Captures(config.capture, secrets.capture, token_bytes(32))
 
-    def finished(record: RequestRecord, ended: Ended) -> None:
+    def count(ended: Ended, record: RequestRecord) -> None:
+        ended.key = aggregate.record(record)
+
+    def show(ended: Ended, record: RequestRecord) -> None:
+        shown.finished(ended.key, record, ended.exchange.prepared, ended.miss)
+
+    def write(ended: Ended, record: RequestRecord) -> None:
         exchange = ended.exchange
-        key, miss = aggregate.record(record), misses.find(record.request_id)
-        shown.finished(key, record, exchange.prepared, miss)
         access_log.write(record)
         captures.offer(record, exchange.prepared, exchange.raw)
         tracing.finished(exchange, record, ended.scope, ended.now)
 
     misses = Misses()
     tracing = Tracing(otlp, misses, __version__)
-    journal = Journal(misses, finished)
+    journal = Journal(misses, count, show, write)
     proxy = Proxy(config, workers, upstream, health.suspect, secrets, journal, tracing, ResponseIds())
     exporters = create_exporters(
         aggregate,

@@ -2,8 +2,9 @@
 
 One idea: code and tables that only the end of a request needs are cold in the processor's caches by then, and run at
 half their speed. So the request path writes down that a request was dispatched, or has ended, and what follows from
-it (why it missed, its record, sums, dashboard, log, spans) is made of some dozens of entries in one go. What an entry
-teaches depends on all those before it, so they are taken strictly in order: results are those of doing it at once.
+it is made of some dozens of entries in one go, step by step: first why each of them missed, then all records, all
+sums and so on. What an entry teaches depends on those before it, so each step takes them strictly in order, and the
+results are those of doing everything at once.
 
 Bounded: after SOON_S, with MOST entries or MOST_BYTES of bodies, all that waits is worked off. Whoever reads what is
 made of it calls `flush` first. An entry that fails is told to the event loop, or to whoever called `flush`; those
@@ -11,30 +12,39 @@ behind it are taken none the less. For the event loop's thread.
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 from gateway.dispatch import Place
 from gateway.exchange import Exchange
 from gateway.incoming import Scope
-from gateway.misses import Misses
+from gateway.misses import Miss, Misses
 from gateway.prepared import Prepared
 from prefix.record import RequestRecord
+from telemetry.cells import Key
 
 SOON_S: Final = 0.05
 MOST: Final = 48
 """Entries, two for most requests: about 2 ms of work."""
 MOST_BYTES: Final = 4 << 20
+Entry = TypeVar("Entry")
 
 
-class Ended(NamedTuple):
-    """A finished request. wall: seconds since the epoch at its end; now: seconds, monotonic."""
+class Ended:
+    """A finished request. wall: seconds since the epoch at its end; now: seconds, monotonic. record, miss: None until
+    they were made. key: the labels that it was counted under."""
 
-    exchange: Exchange
-    scope: Scope
-    wall: float
-    now: float
+    __slots__ = ("exchange", "key", "miss", "now", "record", "scope", "wall")
+
+    def __init__(self, exchange: Exchange, scope: Scope, wall: float, now: float) -> None:
+        self.exchange, self.scope, self.wall, self.now = exchange, scope, wall, now
+        self.record: RequestRecord | None = None
+        self.miss: Miss | None = None
+        self.key: Key = ()
+
+
+Step = Callable[[Ended, RequestRecord], None]
+"""What is done with each finished request and its record."""
 
 
 class _Dispatched(NamedTuple):
@@ -44,12 +54,12 @@ class _Dispatched(NamedTuple):
 
 
 class Journal:
-    """misses: told of dispatches and ends. finished: gets each request's record."""
+    """misses: told of dispatches and ends. steps: what follows, of all that wait one after the other."""
 
-    def __init__(self, misses: Misses, finished: Callable[[RequestRecord, Ended], None]) -> None:
+    def __init__(self, misses: Misses, *steps: Step) -> None:
         self._misses = misses
-        self._finished = finished
-        self._waiting: deque[_Dispatched | Ended] = deque()
+        self._steps = steps
+        self._waiting: list[_Dispatched | Ended] = []
         self._bytes = 0
         self._due: asyncio.Handle | None = None
         self._hurried = False
@@ -73,16 +83,23 @@ class Journal:
         """Work off all that waits."""
         if self._due is not None:
             self._due.cancel()
-        self._due, self._hurried = None, False
-        waiting = self._waiting
+        self._due, self._hurried, self._bytes = None, False, 0
+        waiting, self._waiting = self._waiting, []
+        ended = [entry for entry in waiting if isinstance(entry, Ended)]
         try:
-            while waiting:
-                self._take(waiting.popleft())
+            _each(self._explain, iter(waiting))
         finally:
-            if waiting:  # one failed: the rest must not wait for the next request
-                self._schedule()
-            else:
-                self._bytes = 0
+            try:
+                _each(self._record, iter(ended))
+            finally:
+                self._follow(ended, self._steps)
+
+    def _follow(self, ended: Sequence[Ended], steps: Sequence[Step]) -> None:
+        if steps:
+            try:
+                _each(lambda each: each.record is not None and steps[0](each, each.record), iter(ended))
+            finally:
+                self._follow(ended, steps[1:])
 
     def _schedule(self) -> None:
         if self._due is None:
@@ -91,12 +108,23 @@ class Journal:
             self._due.cancel()
             self._due, self._hurried = asyncio.get_running_loop().call_soon(self.flush), True
 
-    def _take(self, entry: _Dispatched | Ended) -> None:
-        exchange, misses = entry.exchange, self._misses
-        if isinstance(entry, _Dispatched):
-            exchange.sight = misses.at_dispatch(entry.prepared, entry.place)
-            return
-        exchange.explain(misses)
-        record = exchange.record(entry.wall, entry.now)
-        misses.remember(record, exchange.prepared, exchange.explained)
-        self._finished(record, entry)
+    def _explain(self, entry: _Dispatched | Ended) -> None:
+        if isinstance(entry, Ended):
+            entry.exchange.explain(self._misses)
+        else:
+            entry.exchange.sight = self._misses.at_dispatch(entry.prepared, entry.place)
+
+    def _record(self, ended: Ended) -> None:
+        exchange = ended.exchange
+        ended.record = exchange.record(ended.wall, ended.now)
+        ended.miss = self._misses.remember(ended.record, exchange.prepared, exchange.explained)
+
+
+def _each(do: Callable[[Entry], object], entries: Iterator[Entry]) -> None:
+    """Do it with each; one that fails is told when it was done with those behind it, too."""
+    try:
+        for entry in entries:
+            do(entry)
+    except BaseException:
+        _each(do, entries)
+        raise

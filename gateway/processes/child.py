@@ -178,9 +178,9 @@ class Child:
             await send({"type": "http.response.start", "status": refusal.kind.status, "headers": headers})
             await send({"type": "http.response.body", "body": refusal.body()})
 
-    def _finished(self, record: RequestRecord, ended: Ended) -> None:
+    def _finished(self, ended: Ended, record: RequestRecord) -> None:
         exchange = ended.exchange
-        self._outbox.finished(record, exchange.prepared, self._misses.find(record.request_id))
+        self._outbox.finished(record, exchange.prepared, ended.miss)
         self._captures.offer(record, exchange.prepared, exchange.raw)
         self._tracing.finished(exchange, record, ended.scope, ended.now)
 

@@ -33,8 +33,9 @@ from gateway.config import Config
 from gateway.exchange import Exchange
 from gateway.incoming import Scope
 from gateway.journal import Journal
-from gateway.misses import Misses
+from gateway.misses import Miss, Misses
 from gateway.otlp_settings import TracingConfig
+from prefix.record import RequestRecord
 from telemetry.knowledge import Explained
 
 MODES = ("off", "counted", "default", "traced")
@@ -60,8 +61,8 @@ class _ExplainsNothing(Misses):
     def finished(self, *_: object, **__: object) -> Explained[Any]:
         return Explained({})
 
-    def remember(self, *_: object) -> None:
-        pass
+    def remember(self, record: RequestRecord, *_: object) -> Miss:
+        return Miss(record, None)
 
 
 def gateway(mode: str, port: int, engine: str, collector: str) -> None:
