@@ -44,7 +44,6 @@ from gateway.tracing import Tracing
 from gateway.upstream import Upstream
 from gateway.version import __version__
 from gateway.workers import Workers
-from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
 from telemetry.catalog import CAPTURES, HIT_RATE_CHANGE, SPANS
 from telemetry.labels import PATHS, Labels
@@ -158,14 +157,14 @@ def create_app(
     access_log = AccessLog(config.access_log)
     captures = Captures(config.capture, secrets.capture, token_bytes(32))
 
-    def count(ended: Ended, record: RequestRecord) -> None:
-        ended.key = aggregate.record(record)
+    def count(ended: Ended) -> None:
+        ended.key = aggregate.record(ended.record)
 
-    def show(ended: Ended, record: RequestRecord) -> None:
-        shown.finished(ended.key, record, ended.exchange.prepared, ended.miss)
+    def show(ended: Ended) -> None:
+        shown.finished(ended.key, ended.record, ended.exchange.prepared, ended.miss)
 
-    def write(ended: Ended, record: RequestRecord) -> None:
-        exchange = ended.exchange
+    def write(ended: Ended) -> None:
+        record, exchange = ended.record, ended.exchange
         access_log.write(record)
         captures.offer(record, exchange.prepared, exchange.raw)
         tracing.finished(exchange, record, ended.scope, ended.now)

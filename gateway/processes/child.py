@@ -52,7 +52,6 @@ from gateway.upstream import Upstream
 from gateway.version import __version__
 from gateway.workers import Workers
 from prefix.errors import ConfigError
-from prefix.record import RequestRecord
 
 
 class Child:
@@ -178,8 +177,8 @@ class Child:
             await send({"type": "http.response.start", "status": refusal.kind.status, "headers": headers})
             await send({"type": "http.response.body", "body": refusal.body()})
 
-    def _finished(self, ended: Ended, record: RequestRecord) -> None:
-        exchange = ended.exchange
+    def _finished(self, ended: Ended) -> None:
+        record, exchange = ended.record, ended.exchange
         self._outbox.finished(record, exchange.prepared, ended.miss)
         self._captures.offer(record, exchange.prepared, exchange.raw)
         self._tracing.finished(exchange, record, ended.scope, ended.now)

@@ -73,10 +73,10 @@ def happen(journal: Journal, steps: list[Step]) -> Iterator[None]:
 class Kept(list[RequestRecord]):
     """The records, in order."""
 
-    def finished(self, ended: Ended, record: RequestRecord) -> None:
+    def finished(self, ended: Ended) -> None:
         """Keep one."""
-        assert ended.exchange.request_id == record.request_id
-        self.append(record)
+        assert ended.exchange.request_id == ended.record.request_id
+        self.append(ended.record)
 
 
 @given(STEPS, st.sets(st.integers(0, 16)))
@@ -119,10 +119,10 @@ async def test_one_that_fails_is_told_and_takes_none_with_it() -> None:
     kept, told = Kept(), list[Any]()
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context["exception"]))
 
-    def finished(ended: Ended, record: RequestRecord) -> None:
-        if record.request_id == f"{1:032}":
+    def finished(ended: Ended) -> None:
+        if ended.record.request_id == f"{1:032}":
             raise ZeroDivisionError
-        kept.finished(ended, record)
+        kept.finished(ended)
 
     journal = Journal(Misses(), finished)
     for number in range(3):
