@@ -8,6 +8,7 @@ Host or Origin is not ours (which keeps web pages of a browser on this machine o
 import asyncio
 import hmac
 import ipaddress
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ from starlette.requests import ClientDisconnect
 from engine_adapter.engine import State
 from gateway.config import check_engine_url
 from gateway.errors import Refusal
-from gateway.health import Health
+from gateway.membership import Membership
 from gateway.ranks import rank_names
 from gateway.workers import Worker, Workers
 from prefix.errors import ConfigError
@@ -71,7 +72,13 @@ class AdminGuard:
             raise Refusal("admin_refused", f"the Origin header is not this gateway's{ask}")
 
 
-def worker_routes(guard: AdminGuard, workers: Workers, health: Health, aggregate: Aggregate) -> APIRouter:
+def worker_routes(
+    guard: AdminGuard,
+    workers: Workers,
+    membership: Membership,
+    aggregate: Aggregate,
+    shared: Callable[[], dict[str, Any]],
+) -> APIRouter:
     """`/workers`, `/workers/{id}`, `/workers/{id}/drain`."""
     routes = APIRouter()
 
@@ -79,10 +86,11 @@ def worker_routes(guard: AdminGuard, workers: Workers, health: Health, aggregate
         return describe(worker, workers) | delivered(aggregate.worker(worker.id))
 
     @routes.get("/workers")
-    async def list_workers(request: Request) -> dict[str, list[dict[str, Any]]]:
-        """Every worker: what it is, whether it may get requests, what its cache delivered, what should be changed."""
+    async def list_workers(request: Request) -> dict[str, Any]:
+        """Every worker: what it is, whether it may get requests, what its cache delivered, what should be changed.
+        `redis`: how sharing with other gateways goes."""
         guard(request)
-        return {"workers": [described(worker) for worker in workers]}
+        return {"workers": [described(worker) for worker in workers], "redis": shared()}
 
     @routes.post("/workers", status_code=202)
     async def add_worker(request: Request) -> dict[str, Any]:
@@ -95,21 +103,19 @@ def worker_routes(guard: AdminGuard, workers: Workers, health: Health, aggregate
             raise Refusal("invalid_worker", 'the body must be {"url": "http://host:port"}', param="/url") from None
         except ConfigError as error:
             raise Refusal("invalid_worker", str(error), param="/url") from None
-        return described(health.add(url))
+        return described(membership.add(url))
 
     @routes.delete("/workers/{name}")
     async def remove_worker(request: Request, name: str) -> dict[str, Any]:
         """Take a worker out. What it is serving finishes."""
         guard(request)
-        return described(health.remove(name))
+        return described(membership.remove(name))
 
     @routes.post("/workers/{name}/drain")
     async def drain_worker(request: Request, name: str) -> dict[str, Any]:
         """Send a worker no new requests; it stays listed until it is removed."""
         guard(request)
-        worker = workers.get(name)
-        workers.drain(worker)
-        return described(worker)
+        return described(membership.drain(name))
 
     return routes
 

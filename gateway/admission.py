@@ -8,33 +8,34 @@ checked before the body is read, tokens once they are estimated. Headers: OpenAI
 
 from math import ceil
 
+from gateway.buckets import Standing
 from gateway.config import Config
 from gateway.errors import Refusal
 from gateway.exchange import Exchange
 from gateway.guard import check_headers
 from gateway.identity import Caller, named_customer
 from gateway.incoming import Incoming
-from gateway.limits import Lease, Limiter, Refused, Standing
+from gateway.limits import Lease, Limiter, Refused
 from gateway.prepared import Prepared
 
 
 class Admission:
-    """Admits requests, and settles with their customers when they are over."""
+    """Admits requests, and settles with their customers when they are over. limiter: their accounts."""
 
     def __init__(self) -> None:
-        self._limiter = Limiter()
+        self.limiter = Limiter()
 
     def configure(self, config: Config) -> None:
         """Other limits from the next request on."""
         own = {name: customer.limits for name, customer in config.customers.items() if customer.limits is not None}
-        self._limiter.configure(config.limits, own)
+        self.limiter.configure(config.limits, own)
 
     def enter(self, exchange: Exchange, caller: Caller, incoming: Incoming, now: float) -> None:
         """Raises Refusal `field_not_allowed` (a header) or `rate_limited`."""
         exchange.customer = named_customer(caller, incoming.own)
         if caller.config is not None:
             check_headers(incoming.headers, caller.config.allow_fields)
-        exchange.lease = self._limiter.enter(exchange.customer, now)
+        exchange.lease = self.limiter.enter(exchange.customer, now)
         if exchange.lease is not None:
             _refuse(exchange.customer, exchange.lease.refused)
 

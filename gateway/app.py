@@ -6,8 +6,9 @@ live in one process.
 
 import asyncio
 import logging
+import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from secrets import token_bytes
 from typing import Any
 
@@ -31,28 +32,32 @@ from gateway.discovery.fleet import Fleet
 from gateway.events import Events
 from gateway.health import Health
 from gateway.journal import Ended, Journal
+from gateway.membership import Membership
 from gateway.misses import Misses
 from gateway.models import Models
-from gateway.others import ALONE, Others, together
+from gateway.others import NO_OTHERS, Others, together
 from gateway.otlp_settings import NOTHING_PUSHED, Otlp
 from gateway.proxy import Proxy
 from gateway.public import is_public, public_routes
 from gateway.response_ids import ResponseIds
 from gateway.scrape import worker_gauges
+from gateway.shared.redis_start import redis_link
+from gateway.shared.replica import Replica
+from gateway.shared.status import ALONE, Sharing
 from gateway.shown import Shown
 from gateway.tracing import Tracing
 from gateway.upstream import Upstream
 from gateway.version import __version__
 from gateway.workers import Workers
 from telemetry.aggregate import Aggregate
-from telemetry.catalog import CAPTURES, HIT_RATE_CHANGE, SPANS
+from telemetry.catalog import CAPTURES, HIT_RATE_CHANGE, PROCESS_RESTARTS, SPANS
 from telemetry.labels import PATHS, Labels
 from telemetry.points import by_label, by_labels
 from telemetry.setup import Exporters, create_exporters
 
 _READ = "GET, HEAD, OPTIONS"
 FIXED = (
-    *("host", "port", "processes", "policy", "otlp_endpoint", "otlp_protocol", "tracing"),
+    *("host", "port", "processes", "policy", "redis", "otlp_endpoint", "otlp_protocol", "tracing"),
     *("connect_timeout_s", "first_byte_timeout_s", "read_timeout_s", "pool_idle_s"),
     *("tls_cert", "tls_key", "engine_ca_file", "access_log", "max_header_bytes", "max_headers"),
 )
@@ -67,6 +72,8 @@ class Gateway(FastAPI):
     workers: Workers
     models: Models
     health: Health
+    membership: Membership
+    shared: Callable[[], dict[str, Any]]
     upstream: Upstream
     fleet: Fleet
     aggregate: Aggregate
@@ -140,19 +147,21 @@ def create_app(
     admin_token: str | None = None,
     secrets: Secrets = NO_SECRETS,
     otlp: Otlp = NOTHING_PUSHED,
-    others: Others = ALONE,
+    others: Others = NO_OTHERS,
 ) -> Gateway:
     """A gateway for this configuration; it starts watching its engines with the application's lifespan.
 
     secrets: what `gateway.credentials.load_secrets` found. otlp: where telemetry is pushed
     (`gateway.otlp_settings.find_otlp`). others: the processes that serve for this one. Raises ConfigError.
     """
-    models = Models(config.policy)
+    own = token_bytes(8).hex()
+    models = Models(config.policy, seed=0 if config.redis.url is None else int(own[:8], 16))
     workers = others.workers(models)
     upstream = Upstream(config, secrets)
     aggregate = Aggregate(_labels(config))
     health = Health(config, workers, upstream, lambda names: aggregate.labels.learn_models(names))
     fleet = Fleet(config, workers, health)
+    membership = Membership(own, workers, health)
     shown = Shown()
     access_log = AccessLog(config.access_log)
     captures = Captures(config.capture, secrets.capture, token_bytes(32))
@@ -173,14 +182,23 @@ def create_app(
     tracing = Tracing(otlp, misses, __version__)
     journal = Journal(misses, count, show, write)
     proxy = Proxy(config, workers, upstream, health.suspect, secrets, journal, tracing, ResponseIds())
+    link: AbstractAsyncContextManager[object] = nullcontext()
+    sharing: Sharing | None = None
+    if config.redis.url is not None:
+        name = f"{socket.gethostname()}:{config.port}"
+        replica = Replica(own, name, __version__, models, membership, proxy.admission.limiter)
+        link = started = redis_link().RedisLink(config.redis, secrets.redis, replica, health.first_look)
+        sharing = Sharing(config.redis.shown, replica, started)
     exporters = create_exporters(
         aggregate,
         lambda: worker_gauges(workers, models),
         queued=lambda: together(proxy.dispatch.queued, others.queued()),
         further=lambda: (
             by_label(CAPTURES, together(captures.counts, others.captures())),
+            by_label(PROCESS_RESTARTS, others.restarts()),
             by_label(SPANS, together(tracing.counts(), others.spans())),
             by_labels(HIT_RATE_CHANGE, shown.board.hit_rate_changes()),
+            *(sharing.families() if sharing is not None else ()),
         ),
         otlp=otlp.metrics,
         version=__version__,
@@ -190,7 +208,7 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         tracing.start()
         with access_log, captures:
-            async with upstream, health, fleet:
+            async with upstream, health, fleet, link:
                 yield
             journal.flush()
         await asyncio.to_thread(tracing.close)
@@ -209,6 +227,8 @@ def create_app(
     app.cors = Cors(config.cors_origins)
     app.captures, app.access_log = captures, access_log
     app.workers, app.models, app.health, app.aggregate = workers, models, health, aggregate
+    app.membership = membership
+    app.shared = sharing.described if sharing is not None else ALONE.copy
     app.upstream, app.fleet, app.proxy, app.tracing = upstream, fleet, proxy, tracing
     live = Live(shown.board, lambda: app.config, shown.now)
 
@@ -226,7 +246,7 @@ def _mount(app: Gateway, guard: AdminGuard, exporters: Exporters, live: Live) ->
     """Everything that is not proxied."""
     shown, misses = app.shown, app.misses
     for routes in (
-        worker_routes(guard, app.workers, app.health, app.aggregate),
+        worker_routes(guard, app.workers, app.membership, app.aggregate, app.shared),
         page_routes(guard, exporters),
         dashboard_routes(guard),
         cache_routes(guard, app.aggregate),

@@ -79,6 +79,7 @@ def cli(debug: bool) -> None:
 @click.option("--engine", "engines", multiple=True, metavar="URL", help="An engine; repeat for more.")
 @click.option("--policy", metavar="NAME", help="Routing policy.  [default: expected-ttft]")
 @click.option("--level", help="What may be rewritten: off or safe.  [default: safe]")
+@click.option("--redis", metavar="URL", help="Share what is known with other gateways over this Redis.")
 @click.option("--tls-cert", metavar="FILE", help="Certificate chain (PEM) to serve https with.")
 @click.option("--tls-key", metavar="FILE", help="Its private key.")
 @click.option("--access-log", metavar="FILE", help="One JSON line a request; `stdout` writes them there.")
@@ -105,15 +106,22 @@ def serve(path: Path | None, check: bool, **options: Any) -> None:
     from gateway.tls import check_tls
 
     options["engines"] = options["engines"] or None
+    options["redis"] = options["redis"] and {"url": options["redis"]}
 
     def load() -> Any:
         return load_config(path, options)
 
     config = load()
     if check:
-        load_secrets(config, os.environ)
+        secrets = load_secrets(config, os.environ)
         find_otlp(config.otlp_endpoint, config.otlp_protocol, config.tracing, os.environ)
         check_tls(config)
+        if config.redis.url is not None:
+            import asyncio
+
+            from gateway.shared.redis_start import redis_link
+
+            asyncio.run(redis_link().check_redis(config.redis, secrets.redis))
         click.echo(f"{path or 'command line'}: valid ({len(config.engines)} engines, policy {config.policy})")
         return
     if config.processes > 1:
@@ -158,7 +166,10 @@ def config(path: Path | None) -> None:
 
     from gateway.config_file import load_config
 
-    click.echo(yaml.safe_dump(msgspec.to_builtins(load_config(path, {})), sort_keys=False).rstrip())
+    effective = load_config(path, {})
+    values = msgspec.to_builtins(effective)
+    values["redis"]["url"] = effective.redis.shown
+    click.echo(yaml.safe_dump(values, sort_keys=False).rstrip())
 
 
 def main() -> None:

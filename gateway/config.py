@@ -20,6 +20,7 @@ from gateway.limits import NO_LIMITS, Limits
 from gateway.management import may_be_proxied
 from gateway.otlp_settings import TracingConfig
 from gateway.policies import POLICIES
+from gateway.shared.settings import RedisConfig
 from prefix.canonical import Level, Rules
 from prefix.errors import ConfigError
 from prefix.hoist import Hoist
@@ -123,6 +124,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pool_idle_s: Positive = 4.0
     """At most; never longer than 0.8 of what the engine keeps them (5 s on uvicorn)."""
     drain_timeout_s: Annotated[float, msgspec.Meta(ge=0)] = 30.0
+    redis: RedisConfig = RedisConfig()
+    """Where several gateways share what they know (docs/many_gateways.md)."""
     otlp_endpoint: str | None = None
     """Base URL of an OpenTelemetry collector: metrics are pushed there."""
     otlp_protocol: Protocol | None = None
@@ -155,9 +158,17 @@ def check(config: Config, where: str) -> None:
             raise ConfigError(f"{where}: route {name!r}: {error}") from None
     _check_capture(config, where)
     try:
+        config.redis.check()
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    try:
         config.discovery.check()
     except ConfigError as error:
         raise ConfigError(f"{where}: discovery: {error}") from None
+    _check_customers(config, where)
+
+
+def _check_customers(config: Config, where: str) -> None:
     for name, customer in config.customers.items():
         for field in customer.allow_fields:
             nearest(field, FIELDS, f"{where}: customer {name!r}: allow_fields: unknown field")

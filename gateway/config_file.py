@@ -17,6 +17,7 @@ from gateway.config import Config, CustomerConfig, RouteConfig, check, check_eng
 from gateway.discovery.settings import DiscoveryConfig, KubernetesConfig
 from gateway.limits import Limits
 from gateway.otlp_settings import TracingConfig
+from gateway.shared.settings import RedisConfig
 from prefix.errors import ConfigError
 from prefix.hoist import Hoist
 
@@ -44,7 +45,11 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
     if path is not None:
         where = str(path)
         values = _read(path)
-    values |= {key: value for key, value in overrides.items() if value is not None}
+    for key, value in overrides.items():
+        if isinstance(value, dict) and isinstance(values.get(key), dict):
+            values[key] = values[key] | value
+        elif value is not None:
+            values[key] = value
     try:
         config = msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
@@ -87,12 +92,13 @@ def _explain(message: str) -> str:
         "$.customers[...]": CustomerConfig,
         "$.customers[...].limits": Limits,
         "$.limits": Limits,
+        "$.redis": RedisConfig,
         "$.tracing": TracingConfig,
         "$.discovery": DiscoveryConfig,
         "$.capture": CaptureConfig,
         "$.discovery.kubernetes[...]": KubernetesConfig,
     }
     valid = inner.get(re.sub(r"\[\d+\]", "[...]", path), Config).__struct_fields__
-    near = difflib.get_close_matches(unknown["name"], valid, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(unknown["name"], valid, n=1, cutoff=0.6)
     hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(valid)}"
     return f"unknown key {unknown['name']!r}{path.replace('$', ' in ').rstrip(' in')}: {hint}"

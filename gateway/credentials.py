@@ -14,6 +14,7 @@ from gateway.isolation import Isolation
 from prefix.errors import ConfigError
 
 ISOLATION_SECRET = "PREFIXGATE_ISOLATION_SECRET"  # noqa: S105 - the variable's name, not the secret
+REDIS_PASSWORD = "PREFIXGATE_REDIS_PASSWORD"  # noqa: S105 - the variable's name, not the password
 ANY_ENGINE = "*"
 _LEAST_SECRET_BYTES = 16
 
@@ -23,12 +24,13 @@ class Secrets:
     """isolation: derives the salts of isolated customers, None when nobody is isolated.
 
     engines: engine URL (or "*" for all others) -> value of its Authorization header. capture: what captures are
-    redacted and sampled with, None: what one gateway makes up.
+    redacted and sampled with, None: what one gateway makes up. redis: its password, None: the URL's, if any.
     """
 
     isolation: Isolation | None = field(default=None, repr=False)
     engines: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     capture: bytes | None = field(default=None, repr=False)
+    redis: str | None = field(default=None, repr=False)
 
     def authorization(self, url: str) -> bytes | None:
         """What to send to this engine as Authorization, None when it needs none."""
@@ -40,7 +42,7 @@ NO_SECRETS = Secrets()
 
 def load_secrets(config: Config, environ: Mapping[str, str]) -> Secrets:
     """Every secret the configuration needs. Raises ConfigError that names the missing one, never a value."""
-    return Secrets(_isolation(config, environ), _engines(config, environ), _capture(config))
+    return Secrets(_isolation(config, environ), _engines(config, environ), _capture(config), _redis(config, environ))
 
 
 def _isolation(config: Config, environ: Mapping[str, str]) -> Isolation | None:
@@ -54,6 +56,13 @@ def _isolation(config: Config, environ: Mapping[str, str]) -> Isolation | None:
             "(make one with `openssl rand -hex 32`)"
         )
     return Isolation(_unguessable(secret, "isolation secret"))
+
+
+def _redis(config: Config, environ: Mapping[str, str]) -> str | None:
+    path = config.redis.password_file
+    if path is None:
+        return environ.get(REDIS_PASSWORD) or None
+    return _read(path, "redis: password_file").decode("utf-8", "surrogateescape")
 
 
 def _capture(config: Config) -> bytes | None:

@@ -124,7 +124,7 @@ class Dispatch:
         worker, group, now = place.worker, place.group, self._now()
         worker.in_flight -= 1
         self.in_flight -= 1
-        group.router.release(place.route, now, cached_tokens=cached_tokens, output_tokens=output_tokens)
+        group.release(place.route, now, cached_tokens=cached_tokens, output_tokens=output_tokens)
         if worker.id in group.workers:
             changed = self._workers.breakers.ended(worker.id, verdict, now, group.workers, in_flight=worker.in_flight)
             if changed is not None:
@@ -148,7 +148,7 @@ class Dispatch:
     def _take(self, prepared: Prepared, candidates: AbstractSet[str], since: float | None = None) -> Place:
         group, now = prepared.group, self._now()
         names = group.names(candidates, prepared.dp_rank)
-        route = group.router.route(
+        route = group.place(
             prepared.blocks,
             prepared.prompt_tokens,
             now,

@@ -98,7 +98,7 @@ class Exchange:
         """The first generated content passed: the prefill is over."""
         if self.first_token is None and self.route is not None and self.prepared is not None:
             self.first_token = now
-            self.prepared.group.router.on_first_token(self.route, now)
+            self.prepared.group.first_token(self.route, now)
 
     def explain(self, misses: Misses) -> None:
         """Find out why tokens were not cached, and have the prompt known from now on."""

@@ -1,21 +1,23 @@
 """How much one customer may ask for: requests a second, tokens a minute, requests at a time. Pure.
 
-Token buckets: a bucket fills at its rate up to its capacity, and whoever finds enough in it takes it. Tokens are
-taken at admission as an estimate and corrected by what the engine reports, so a bucket may owe; a request larger than
-the bucket is admitted when the bucket is full. `now` is seconds of any monotonic clock.
+Tokens are taken from their bucket (gateway.buckets) at admission as an estimate and corrected by what the engine
+reports, so a bucket may owe; a request larger than the bucket is admitted when the bucket is full.
 """
 
 from collections import OrderedDict
 from collections.abc import Mapping
 from math import ceil
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-Kind = Literal["requests", "tokens", "concurrency"]
+from gateway.buckets import Bucket, Kind, Standing
 
 MOST_ACCOUNTS: Final = 10_000
 """Customers remembered; beyond, the one not seen for the longest time starts anew."""
+
+LATE_S: Final = 1.0
+"""How much later than it takes to fill a bucket the news of another gateway's spending still counts."""
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -32,28 +34,18 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens_per_min: _Count | None = None
     max_concurrent: _Count | None = None
 
-    def requests(self) -> "Bucket | None":
+    def requests(self) -> Bucket | None:
         """The bucket of requests, full."""
         if self.requests_per_s is None:
             return None
         return Bucket(float(self.burst or max(1, ceil(self.requests_per_s))), self.requests_per_s)
 
-    def tokens(self) -> "Bucket | None":
+    def tokens(self) -> Bucket | None:
         """The bucket of tokens, full: one minute's worth."""
         return None if self.tokens_per_min is None else Bucket(float(self.tokens_per_min), self.tokens_per_min / 60)
 
 
 NO_LIMITS: Final = Limits()
-
-
-class Standing(NamedTuple):
-    """Where a customer stands with one limit. window_s: from empty to full. reset_s: from now to full."""
-
-    kind: Kind
-    limit: int
-    remaining: int
-    window_s: float
-    reset_s: float
 
 
 class Refused(NamedTuple):
@@ -64,45 +56,45 @@ class Refused(NamedTuple):
     retry_after_s: float
 
 
-class Bucket:
-    """Fills at `rate` a second up to `capacity`; `level` may be negative."""
+class Spending(NamedTuple):
+    """What a customer took here since it was last told (tokens may be given back), and its open requests now."""
 
-    __slots__ = ("_at", "capacity", "level", "rate")
-
-    def __init__(self, capacity: float, rate: float) -> None:
-        self.capacity = capacity
-        self.rate = rate
-        self.level = capacity
-        self._at: float | None = None
-
-    def fill(self, now: float) -> None:
-        """Bring the level up to date. A clock that goes back adds nothing."""
-        if self._at is not None and now > self._at:
-            self.level = min(self.capacity, self.level + (now - self._at) * self.rate)
-        self._at = now
-
-    def wait_s(self, amount: float) -> float:
-        """Seconds until `amount` (or a full bucket, where that is less) is there; 0: now."""
-        return max(0.0, (min(amount, self.capacity) - self.level) / self.rate)
-
-    def give(self, amount: float) -> None:
-        """Put back what was not used, or take (negative) what was used beyond the estimate."""
-        self.level = min(self.capacity, self.level + amount)
-
-    def standing(self, kind: Kind) -> Standing:
-        """As of the last `fill`."""
-        full_s = (self.capacity - self.level) / self.rate
-        return Standing(kind, int(self.capacity), max(0, int(self.level)), self.capacity / self.rate, full_s)
+    customer: str
+    requests: int
+    tokens: int
+    open: int
 
 
 class Account:
-    """One customer's buckets, and how many of its requests are open."""
+    """One customer's buckets, and how many of its requests are open: here, and elsewhere (at other gateways).
 
-    __slots__ = ("limits", "open", "requests", "tokens")
+    told: accounts whose spending other gateways do not know yet, None: there are no others.
+    """
 
-    def __init__(self, limits: Limits) -> None:
+    __slots__ = ("_name", "_told", "_untold", "elsewhere", "limits", "open", "requests", "tokens")
+
+    def __init__(self, name: str, limits: Limits, told: "dict[str, Account] | None" = None) -> None:
         self.open = 0
+        self.elsewhere = 0
+        self._name = name
+        self._told = told
+        self._untold = (0, 0)
         self._set(limits)
+
+    def spend(self, requests: int, tokens: int) -> None:
+        """Take so much out of the buckets; what is negative is given back."""
+        if self.requests is not None:
+            self.requests.give(-requests)
+        if self.tokens is not None:
+            self.tokens.give(-tokens)
+        if self._told is not None:
+            self._untold = self._untold[0] + requests, self._untold[1] + tokens
+            self._told[self._name] = self
+
+    def untold(self) -> Spending:
+        """What was spent since this was last asked."""
+        (requests, tokens), self._untold = self._untold, (0, 0)
+        return Spending(self._name, requests, tokens, self.open)
 
     def _set(self, limits: Limits) -> None:
         self.limits = limits
@@ -138,11 +130,10 @@ class Lease:
             wait = account.requests.wait_s(1)
             if wait:
                 return Refused("requests", f"{limits.requests_per_s:g} requests/s", wait)
-        if limits.max_concurrent is not None and account.open >= limits.max_concurrent:
+        if limits.max_concurrent is not None and account.open + account.elsewhere >= limits.max_concurrent:
             return Refused("concurrency", f"{limits.max_concurrent} requests at a time", 1.0)
-        if account.requests is not None:
-            account.requests.give(-1)
         account.open += 1
+        account.spend(1, 0)
         self._held = True
         return None
 
@@ -156,7 +147,7 @@ class Lease:
         if wait:
             self.refused = Refused("tokens", f"{self._account.limits.tokens_per_min} tokens/min", wait)
             return self.refused
-        bucket.give(-tokens)
+        self._account.spend(0, tokens)
         self._reserved = tokens
         return None
 
@@ -169,7 +160,7 @@ class Lease:
         account.open -= 1
         if account.tokens is not None:
             account.tokens.fill(now)
-            account.tokens.give(self._reserved - used)
+        account.spend(0, used - self._reserved)
 
     def standings(self) -> list[Standing]:
         """Requests and tokens, those that are limited, as of the last enter or charge."""
@@ -179,10 +170,17 @@ class Lease:
 
 
 class Limiter:
-    """The accounts of all customers. default: of those not in `customers`."""
+    """The accounts of all customers. default: of those not in `customers`.
+
+    With other gateways (`share`) each spends at once what it has in its own copy of a customer's buckets, tells what
+    it took, and takes out what the others tell. So n gateways admit at most what one would, and once, while they have
+    not heard of each other, (n - 1) times a full bucket more; that is owed afterwards.
+    """
 
     def __init__(self, most: int = MOST_ACCOUNTS) -> None:
         self._most = most
+        self._told: dict[str, Account] | None = None
+        self._elsewhere: dict[str, dict[str, int]] = {}  # gateway -> customer -> open requests
         self._default = NO_LIMITS
         self._customers: Mapping[str, Limits] = {}
         self._accounts: OrderedDict[str, Account] = OrderedDict()
@@ -196,16 +194,67 @@ class Limiter:
         for name, account in self._accounts.items():
             account.relimit(customers.get(name, default))
 
+    def share(self) -> None:
+        """There are other gateways: keep account of what they should know."""
+        self._told = {}
+
     def enter(self, customer: str, now: float) -> Lease | None:
         """A request of this customer came in; None when nothing limits it."""
+        account = self._account(customer)
+        return None if account is None else Lease(account, now)
+
+    def spending(self) -> list[Spending]:
+        """What customers took since this was last asked, for the other gateways."""
+        if not self._told:
+            return []
+        spent = [account.untold() for account in self._told.values()]
+        self._told.clear()
+        return spent
+
+    def tell_open(self) -> None:
+        """The other gateways should hear once more how many requests each customer has open."""
+        if self._told is not None:
+            self._told |= {name: account for name, account in self._accounts.items() if account.open}
+
+    def spent_elsewhere(self, customer: str, requests: int, tokens: int, now: float, age_s: float) -> None:
+        """Another gateway took this `age_s` ago; longer ago than a bucket takes to fill, it does not matter."""
+        account = self._account(customer)
+        if account is None:
+            return
+        for bucket, amount in ((account.requests, requests), (account.tokens, tokens)):
+            if bucket is not None and age_s <= bucket.capacity / bucket.rate + LATE_S:
+                bucket.fill(now)
+                bucket.give(-amount)
+
+    def open_elsewhere(self, gateway: str, customer: str, count: int) -> None:
+        """How many requests the customer has open at another gateway."""
+        customers = self._elsewhere.setdefault(gateway, {})
+        customers[customer] = count
+        if not count:
+            del customers[customer]
+        self._recount(customer)
+
+    def gone_elsewhere(self, gateway: str) -> None:
+        """Another gateway has ended, with all that was open there."""
+        for customer in self._elsewhere.pop(gateway, {}):
+            self._recount(customer)
+
+    def _recount(self, customer: str) -> None:
+        if (account := self._account(customer)) is not None:
+            account.elsewhere = sum(customers.get(customer, 0) for customers in self._elsewhere.values())
+
+    def _account(self, customer: str) -> Account | None:
+        """None when nothing limits this customer."""
         limits = self._customers.get(customer, self._default)
         if limits == NO_LIMITS:
             return None
         account = self._accounts.get(customer)
-        if account is None:
-            account = self._accounts[customer] = Account(limits)
-            if len(self._accounts) > self._most:
-                self._accounts.popitem(last=False)
-        else:
+        if account is not None:
             self._accounts.move_to_end(customer)
-        return Lease(account, now)
+            return account
+        account = self._accounts[customer] = Account(customer, limits, self._told)
+        if len(self._accounts) > self._most:
+            dropped, _ = self._accounts.popitem(last=False)
+            if self._told is not None:
+                self._told.pop(dropped, None)
+        return account

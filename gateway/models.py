@@ -4,13 +4,14 @@ Adapters of one base model share its router (their blocks differ, their KV pool 
 base model, an adapter, or `base:adapter`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from engine_adapter.engine import EngineLoad
 from gateway.errors import Refusal
 from gateway.ranks import rank_names, split_rank
-from gateway.router import Router
+from gateway.router import Route, Router
+from gateway.shared.told import Told
 from prefix.blocks import BLOCK_BYTES
 
 INITIAL_BYTES_PER_TOKEN = 4.0
@@ -23,15 +24,28 @@ class ModelGroup:
     bytes of view a token has.
 
     ranks: each worker's names in the router (gateway.ranks). several: whether a worker has more than one.
+    observations: how often the bytes per token were learned. told: None when there are no other gateways.
     """
 
-    __slots__ = ("bytes_per_token", "name", "policy", "ranks", "ready", "router", "several")
+    __slots__ = (
+        "bytes_per_token",
+        "name",
+        "observations",
+        "policy",
+        "ranks",
+        "ready",
+        "router",
+        "several",
+        "told",
+    )
 
-    def __init__(self, name: str, policy: str) -> None:
+    def __init__(self, name: str, policy: str, *, seed: int = 0, told: Told | None = None) -> None:
         self.name = name
         self.policy = policy
+        self.told = told
         self.bytes_per_token = INITIAL_BYTES_PER_TOKEN
-        self.router = Router(policy, block_tokens=BLOCK_BYTES / INITIAL_BYTES_PER_TOKEN)
+        self.observations = 0
+        self.router = Router(policy, block_tokens=BLOCK_BYTES / INITIAL_BYTES_PER_TOKEN, seed=seed)
         self.ranks: dict[str, tuple[str, ...]] = {}
         self.several = False
         self.ready: frozenset[str] = frozenset()
@@ -66,21 +80,64 @@ class ModelGroup:
         every = {name for worker in workers for name in self.ranks[worker]}
         return {name for name in every if split_rank(name)[1] == rank} or every if rank is not None else every
 
+    def place(
+        self,
+        blocks: Sequence[int],
+        prompt_tokens: int,
+        now: float,
+        *,
+        max_output_tokens: int | None,
+        candidates: AbstractSet[str],
+        session: str | None,
+    ) -> Route:
+        """Have the router choose; see `Router.route`."""
+        route = self.router.route(
+            blocks, prompt_tokens, now, max_output_tokens=max_output_tokens, candidates=candidates, session=session
+        )
+        if self.told is not None:
+            self.told.placed(self.name, route, blocks, prompt_tokens, max_output_tokens, now)
+        return route
+
+    def first_token(self, route: Route, now: float) -> None:
+        """The request has its first token."""
+        self.router.on_first_token(route, now)
+        if self.told is not None:
+            self.told.first_token(route, now)
+
+    def release(self, route: Route, now: float, *, cached_tokens: int | None, output_tokens: int) -> None:
+        """The request ended; see `Router.release`."""
+        self.router.release(route, now, cached_tokens=cached_tokens, output_tokens=output_tokens)
+        if self.told is not None:
+            self.told.released(route, now, cached_tokens, output_tokens)
+
     def learn_ratio(self, view_bytes: int, prompt_tokens: int) -> None:
         """One observation: a view of so many bytes was so many tokens. Long prompts count more than short ones."""
         if prompt_tokens < 32:
             return  # the template's own tokens dominate
         seen = min(max(view_bytes / prompt_tokens, _SANE[0]), _SANE[1])
         weight = _WEIGHT * min(1.0, prompt_tokens / 1024)
-        self.bytes_per_token += weight * (seen - self.bytes_per_token)
-        self.router.block_tokens = BLOCK_BYTES / self.bytes_per_token
+        self.observations += 1
+        self._believe(self.bytes_per_token + weight * (seen - self.bytes_per_token))
+
+    def adopt(self, observations: int, bytes_per_token: float, scales: Mapping[str, float]) -> None:
+        """What another gateway learned, if from more observations: the bytes per token, corrected capacities."""
+        if observations > self.observations:
+            self.observations = observations
+            self._believe(min(max(bytes_per_token, _SANE[0]), _SANE[1]))
+            self.router.scales = scales
+
+    def _believe(self, bytes_per_token: float) -> None:
+        self.bytes_per_token = bytes_per_token
+        self.router.block_tokens = BLOCK_BYTES / bytes_per_token
 
 
 class Models:
-    """Model groups by name."""
+    """Model groups by name. told: of each group, for other gateways. seed: of the routers' lots."""
 
-    def __init__(self, policy: str) -> None:
+    def __init__(self, policy: str, *, seed: int = 0) -> None:
         self.policy = policy
+        self.told: Told | None = None
+        self._seed = seed
         self._groups: dict[str, ModelGroup] = {}
         self._bases: dict[str, str] = {}
 
@@ -110,6 +167,10 @@ class Models:
                 "model_not_found", f"no engine serves {model!r}; there is: {', '.join(self.ids())}", param="/model"
             )
         return self._groups[base]
+
+    def named(self, base: str) -> ModelGroup | None:
+        """The group of this base model, None when no worker serves it."""
+        return self._groups.get(base)
 
     def any(self) -> ModelGroup:
         """Some group, for requests that are about no model. Raises Refusal `no_engine`."""
@@ -141,7 +202,7 @@ class Models:
             self._bases[name] = base
         joined = self._groups.get(base)
         if joined is None:
-            joined = self._groups[base] = ModelGroup(base, self.policy)
+            joined = self._groups[base] = ModelGroup(base, self.policy, seed=self._seed, told=self.told)
         joined.enter(worker, ranks, kv_capacity_tokens, now)
 
     def leave(self, worker: str) -> None:

@@ -19,6 +19,9 @@ class Others(Protocol):
     def captures(self) -> Mapping[str, int]:
         """Captures since the gateway began, by what became of them."""
 
+    def restarts(self) -> Mapping[str, int]:
+        """How often each process that serves was started anew, by its number."""
+
     def spans(self) -> Mapping[str, int]:
         """Spans since the gateway began, by what became of them."""
 
@@ -36,8 +39,12 @@ class Alone:
 
     captures = spans = queued
 
+    def restarts(self) -> Mapping[str, int]:
+        """This one, which was not."""
+        return {"1": 0}
 
-ALONE: Final[Others] = Alone()
+
+NO_OTHERS: Final[Others] = Alone()
 
 
 def together(ours: Mapping[str, int], theirs: Mapping[str, int]) -> Mapping[str, int]:

@@ -62,7 +62,7 @@ class Proxy:
         self.draining = False
         self.dispatch = Dispatch(config, workers, self._candidates.of)
         self._attempts = Attempts(workers, upstream, self.dispatch, journal, self.response_ids, suspect)
-        self._admission = Admission()
+        self.admission = Admission()
         self.configure(config, secrets)
 
     def configure(self, config: Config, secrets: Secrets) -> None:
@@ -70,7 +70,7 @@ class Proxy:
         if config.isolates and secrets.isolation is None:
             raise ConfigError("a customer is isolated, and there is no secret to derive its salt from")
         self._preparer.isolation = secrets.isolation
-        self._admission.configure(config)
+        self.admission.configure(config)
         self._config = config
         self.dispatch.configure(config)
         self._bodies.most = config.max_held_bytes
@@ -111,7 +111,7 @@ class Proxy:
             raise
         finally:
             now = self._now()
-            self._admission.leave(exchange, now)
+            self.admission.leave(exchange, now)
             self._journal.ended(exchange, scope, time.time(), now)
 
     async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,7 +127,7 @@ class Proxy:
             head = read_head(scope, config.max_body_bytes)
             exchange.client_request_id = head.request_id
             caller = self.caller(head.authorization)
-            self._admission.enter(exchange, caller, head, self._now())  # who may not go on makes us hold nothing
+            self.admission.enter(exchange, caller, head, self._now())  # who may not go on makes us hold nothing
             incoming = await read_body(head, receive, config.max_body_bytes, held, stream_over)
             exchange.raw = incoming.body
             now = self._now()
@@ -135,7 +135,7 @@ class Proxy:
             for stored in response_id(incoming.path) or prepared.stored:
                 prepared = await self._candidates.bind(prepared, stored, caller, incoming.headers, now)
             exchange.prepared, exchange.streamed, exchange.owner = prepared, prepared.stream, caller.customer
-            self._admission.charge(exchange, prepared, now)
+            self.admission.charge(exchange, prepared, now)
 
             def arrived() -> None:
                 total = config.total_timeout_s

@@ -14,7 +14,7 @@ passes the time (seconds, any monotonic origin; a clock that goes backwards stan
 What workers hold is in prefix.index, what they have to do in gateway.load, what a choice costs in gateway.policies.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 
 from gateway.flight import Flight, Means, Route
@@ -106,6 +106,17 @@ class Router:
         """Blocks the index has for each worker; safe to call from another thread."""
         return {load.name: len(load.index) for load in tuple(self._loads.values())}
 
+    @property
+    def scales(self) -> dict[str, float]:
+        """By what each worker's believed capacity was corrected; settable, those of unknown workers are left."""
+        return {load.name: load.scale for load in self._loads.values()}
+
+    @scales.setter
+    def scales(self, scales: Mapping[str, float]) -> None:
+        for name, scale in scales.items():
+            if (load := self._loads.get(name)) is not None:
+                load.rescale(scale / load.scale)
+
     def computed_blocks(self, blocks: Sequence[int]) -> dict[str, int]:
         """How many of these leading blocks each worker is believed to have computed."""
         return {load.name: load.index.match(blocks)[1] for load in self._loads.values()}
@@ -143,11 +154,24 @@ class Router:
         reason = self._policy.reason or _reason(chosen, held, fleet)
         if len(views) == 1:
             reason = "only_candidate"
-        load = self._loads[chosen.worker]
-        route = Route(chosen.worker, chosen.overlap, fleet, reason, number, chosen.computed_blocks, computed)
-        self._flights[number] = Flight(route, load, ask, chosen)
-        load.trim(means.output_tokens, self._block_tokens)
-        return route
+        return self._begin(self._loads[chosen.worker], ask, chosen, fleet, reason, computed)
+
+    def adopt(
+        self,
+        worker: str,
+        blocks: Sequence[int],
+        prompt_tokens: int,
+        now: float,
+        *,
+        max_output_tokens: int | None = None,
+    ) -> Route:
+        """Another gateway sent a request to this worker: count it as in flight there, as if it had been routed here.
+
+        now: when that was, perhaps before the last call's. Raises RoutingError for a worker that is not here.
+        """
+        load, ask = self._load(worker), self._ask(blocks, prompt_tokens, now, max_output_tokens)
+        self._number += 1
+        return self._begin(load, ask, load.candidate(ask), 0, "only_candidate", 0)
 
     def on_first_token(self, route: Route, now: float) -> None:
         """The first token arrived; once is enough, and after the release it is too late to matter."""
@@ -191,6 +215,16 @@ class Router:
     def on_removed(self, worker: str, blocks: Sequence[int]) -> None:
         """KV event: the worker evicted these blocks."""
         self._load(worker).index.remove(blocks)
+
+    def _begin(
+        self, load: WorkerLoad, ask: Ask, chosen: Candidate, fleet: int, reason: Reason, computed: int
+    ) -> Route:
+        """The request of this number is in flight. fleet, computed: the most tokens, and blocks, of any worker."""
+        number = self._number
+        route = Route(load.name, chosen.overlap, fleet, reason, number, chosen.computed_blocks, computed)
+        self._flights[number] = Flight(route, load, ask, chosen)
+        load.trim(self._means.output_tokens, self._block_tokens)
+        return route
 
     def _load(self, worker: str) -> WorkerLoad:
         load = self._loads.get(worker)

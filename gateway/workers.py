@@ -171,6 +171,8 @@ class Workers:
         worker.continuity = after
         if forgot(before, after):
             self.models.forget(worker.id)
+            if self.models.told is not None:
+                self.models.told.forgot(worker.id)
 
     def gone(self, worker: Worker, reason: str) -> None:
         """Nothing listens there any more: its process has ended, and its cache with it."""

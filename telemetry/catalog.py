@@ -119,6 +119,20 @@ CAPTURES: Final = Metric("prefixgate.captures", "counter", "{capture}", ("outcom
 SPANS: Final = Metric("prefixgate.spans", "counter", "{span}", ("outcome",), 10,
     "Spans by what became of them: sent, dropped because too many waited, failed to be delivered (docs/tracing.md).",
     None)
+PROCESS_RESTARTS: Final = Metric("prefixgate.process.restarts", "counter", "{process}", ("process",), 256,
+    "Processes of the gateway that ended on their own and were started anew, by their number (docs/processes.md).",
+    None)
+SHARED_MESSAGES: Final = Metric("prefixgate.shared.messages", "counter", "{message}", ("outcome",), 10,
+    "Messages between gateways: sent, dropped (nobody will hear), applied, unplaceable (its worker is not up here), "
+    "unreadable; batches: repeated (here already), missed, unknown_version, publish_failures.",
+    "Shared between gateways")
+SHARED_CONNECTED: Final = Metric("prefixgate.shared.connected", "gauge", "1", (), 1,
+    "1 while this gateway shares what it knows with others over Redis, 0 while Redis is away.",
+    "Gateways that share")
+SHARED_REPLICAS: Final = Metric("prefixgate.shared.replicas", "gauge", "{replica}", (), 1,
+    "Gateways heard of lately, this one included.", "Gateways that share")
+SHARED_LAG: Final = Metric("prefixgate.shared.lag", "gauge", "s", (), 1,
+    "How old the news of another gateway was that was applied last.", "Age of others' news")
 WORKER_UP: Final = Metric("prefixgate.worker.up", "gauge", "1", ("worker",), 1000,
     "1 while the worker answers its health check, else 0.", "Workers")
 WORKER_BREAKER: Final = Metric("prefixgate.worker.breaker_open", "gauge", "1", ("worker",), 1000,
@@ -144,7 +158,8 @@ CATALOG: Final = (
     *(REQUESTS, RATE_LIMITED, RETRIES, REWRITES, HOIST_SAVED, ROUTE_DECISIONS),
     *(HTTP_DURATION, REQUEST_DURATION, CLIENT_DURATION, TTFT, TPOT, TOKEN_USAGE, OVERHEAD, QUEUE_DURATION),
     *(QUEUED, WORKER_UP, WORKER_BREAKER, WORKER_RUNNING, WORKER_QUEUED, WORKER_KV_USAGE, WORKER_ACTIVE, INDEX_BLOCKS),
-    *(WORKER_UNCACHED, CAPTURES, SPANS),
+    *(WORKER_UNCACHED, CAPTURES, SPANS, PROCESS_RESTARTS),
+    *(SHARED_MESSAGES, SHARED_CONNECTED, SHARED_REPLICAS, SHARED_LAG),
 )
 
 _STABILITY: Final = {
@@ -191,7 +206,7 @@ def _section(metric: Metric) -> str:
     facts = [
         f"Prometheus `{prometheus_name(metric)}`",
         f"{metric.kind}, unit `{metric.unit}`",
-        f"labels {', '.join(f'`{label}`' for label in metric.labels)}",
+        f"labels {', '.join(f'`{label}`' for label in metric.labels) or 'none'}",
         f"at most {metric.limit} label sets",
     ]
     stability = _STABILITY.get(metric.name.partition(".")[0])

@@ -23,6 +23,9 @@ from prefix.errors import UsageError
 
 _LONGEST_DETAIL = 200
 _BUSY = (429, 503)
+_LONGEST_REFUSAL = 1 << 16
+IDLE_S = 3.0
+"""How long an idle connection is used again: engines close them after 5 s, and a request that meets that is lost."""
 
 Now = Callable[[], float]
 
@@ -63,8 +66,8 @@ class Target:
         self.url = url
         timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(10.0, timeout_s))
         self.http = aiohttp.ClientSession(
-            headers={"content-type": "application/json", **headers},
-            connector=aiohttp.TCPConnector(limit=0),
+            headers={"content-type": "application/json", "accept-encoding": "identity", **headers},
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S),
             timeout=timeout,
             read_bufsize=1 << 20,
         )
@@ -75,7 +78,7 @@ class Target:
         try:
             async with self.http.post(self.url + path, data=body, headers=headers, allow_redirects=False) as response:
                 if response.status != 200:
-                    return _refused(response.status, await response.content.read(1 << 16))
+                    return _refused(response.status, await read_up_to(response, _LONGEST_REFUSAL))
                 if response.content_type == "text/event-stream":
                     return await _streamed(response, path, times, now)
                 return _whole(await response.read())
@@ -113,6 +116,16 @@ def _refused(status: int, raw: bytes) -> Answer:
     detail = message_of(events.decode(raw)) or raw.decode(errors="replace")
     kind = REJECTED if status in _BUSY else f"http_{status}"
     return Answer(array("d"), error=kind, detail=f"HTTP {status}: {' '.join(detail.split())}"[:_LONGEST_DETAIL])
+
+
+async def read_up_to(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """The body, or its first so many bytes and a chunk."""
+    body = b""
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > most:
+            break
+    return body
 
 
 async def pause_until(moment: float, now: Now) -> None:

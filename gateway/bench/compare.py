@@ -24,11 +24,11 @@ ALPHA: Final = 0.05
 LEAST_PAIRS: Final = 10
 """With fewer not even the clearest difference could be told from chance, seven numbers being looked at."""
 
-_EXCHANGES: Final = 499
-_RESAMPLES: Final = 500
+EXCHANGES: Final = 499
+RESAMPLES: Final = 500
 _ALL_UP_TO: Final = 9
 
-Judgement = Literal["better", "worse", "no difference", "not enough windows"]
+Judgement = Literal["better", "worse", "no difference", "not enough windows", "not measured"]
 Statistic = Callable[[Sequence[Any]], float | None]
 
 
@@ -112,46 +112,62 @@ METRICS: Final = (
 )
 
 
-def compare(outcomes: Sequence[Outcome], lots: Lots) -> Comparison:
-    """Side 1 (B) with side 0 (A), over the pairs of windows in which both have measured requests."""
+def compare(
+    outcomes: Sequence[Outcome],
+    lots: Lots,
+    *,
+    metrics: Sequence[Metric] = METRICS,
+    exchanges: int = EXCHANGES,
+    resamples: int = RESAMPLES,
+) -> Comparison:
+    """Side 1 (B) with side 0 (A), over the pairs of windows in which both have measured requests.
+
+    exchanges, resamples: how many are drawn for a p-value, for an interval.
+    """
     samples: dict[int, tuple[list[Outcome], list[Outcome]]] = {}
     for outcome in outcomes:
         if outcome.measured:
             samples.setdefault(outcome.pair, ([], []))[outcome.side].append(outcome)
     pairs = [samples[pair] for pair in sorted(samples) if all(samples[pair])]
-    rows = [_compare(metric, pairs, lots) for metric in METRICS]
+    rows = [_compare(metric, pairs, lots, exchanges, resamples) for metric in metrics]
     return Comparison(len(pairs), ALPHA, _judged(rows, len(pairs)))
 
 
-def _compare(metric: Metric, pairs: Sequence[tuple[list[Outcome], list[Outcome]]], lots: Lots) -> Compared:
+def _compare(
+    metric: Metric,
+    pairs: Sequence[tuple[list[Outcome], list[Outcome]]],
+    lots: Lots,
+    exchanges: int,
+    resamples: int,
+) -> Compared:
     values = [tuple(sorted(chain.from_iterable(map(metric.pick, side))) for side in pair) for pair in pairs]
     a, b = (metric.statistic(list(chain.from_iterable(pair[side] for pair in values))) for side in (0, 1))
     if a is None or b is None:
-        return Compared(metric.name, metric.unit, a, b, None, None, None, None, "not enough windows")
+        return Compared(metric.name, metric.unit, a, b, None, None, None, None, "not measured")
     change = b - a
-    as_much = [abs(found) >= abs(change) * (1 - 1e-9) for found in _exchanged(metric, values, lots)]
-    resampled = sorted(_resampled(metric, values, lots))
+    as_much = [abs(found) >= abs(change) * (1 - 1e-9) for found in _exchanged(metric, values, lots, exchanges)]
+    resampled = sorted(_resampled(metric, values, lots, resamples))
     low, high = (nearest_rank(resampled, share) for share in (0.025, 0.975)) if resampled else (None, None)
     return Compared(
         metric.name, metric.unit, a, b, change, low, high, sum(as_much) / len(as_much), _direction(metric, change)
     )
 
 
-def _exchanged(metric: Metric, values: Sequence[Any], lots: Lots) -> Iterator[float]:
+def _exchanged(metric: Metric, values: Sequence[Any], lots: Lots, exchanges: int) -> Iterator[float]:
     """B less A as it is, and with the samples of some pairs exchanged; nothing known counts as no difference."""
     count = len(values)
     if count <= _ALL_UP_TO:
         ways: Iterable[Sequence[int]] = product((0, 1), repeat=count)
     else:
-        drawn = (lots.getrandbits(count) for _ in range(_EXCHANGES))
+        drawn = (lots.getrandbits(count) for _ in range(exchanges))
         ways = chain([[0] * count], ([bits >> nth & 1 for nth in range(count)] for bits in drawn))
     for way in ways:
         yield _difference(metric, values, way) or 0.0
 
 
-def _resampled(metric: Metric, values: Sequence[Any], lots: Lots) -> Iterator[float]:
+def _resampled(metric: Metric, values: Sequence[Any], lots: Lots, resamples: int) -> Iterator[float]:
     as_is = [0] * len(values)
-    for _ in range(_RESAMPLES):
+    for _ in range(resamples):
         drawn = [values[lots.randrange(len(values))] for _ in values]
         if (found := _difference(metric, drawn, as_is)) is not None:
             yield found
@@ -180,8 +196,8 @@ def _judged(rows: Sequence[Compared], pairs: int) -> list[Compared]:
 
 def _verdict(row: Compared, p_value: float | None, pairs: int) -> Compared:
     verdict = row.verdict
-    if pairs < LEAST_PAIRS or p_value is None:
+    if pairs < LEAST_PAIRS:
         verdict = "not enough windows"
-    elif p_value >= ALPHA:
+    elif p_value is not None and p_value >= ALPHA:
         verdict = "no difference"
     return msgspec.structs.replace(row, p_value=p_value, verdict=verdict)

@@ -5,16 +5,16 @@ an engine is asked for its load path and `/metrics`. What does not answer is lef
 """
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Final
+from typing import Final, Self
 
 import aiohttp
 import msgspec
-from prometheus_client.parser import text_string_to_metric_families
 
 from engine_adapter.kinds import ENGINES
-from gateway.bench.client import Now
+from gateway.bench.client import Now, read_up_to
 from prefix.errors import EngineError
 
 EVERY_S: Final = 1.0
@@ -28,6 +28,7 @@ UNITS: Final = {
     KV_USE: "share of KV memory",
     ACCEPTED: "tokens a step",
 }
+_DRAFTS, _OF_DRAFTS = "drafts", "accepted of drafts"
 _METRICS: Final = {
     "sglang:num_running_reqs": RUNNING,
     "sglang:num_queue_reqs": WAITING,
@@ -37,8 +38,20 @@ _METRICS: Final = {
     "vllm:num_requests_waiting": WAITING,
     "vllm:kv_cache_usage_perc": KV_USE,
     "vllm:gpu_cache_usage_perc": KV_USE,
+    "vllm:spec_decode_num_drafts_total": _DRAFTS,
+    "vllm:spec_decode_num_accepted_tokens_total": _OF_DRAFTS,
+    "llamacpp:requests_processing": RUNNING,
+    "llamacpp:requests_deferred": WAITING,
+    "llamacpp:kv_cache_usage_ratio": KV_USE,
 }
-_ADDED: Final = frozenset((RUNNING, WAITING))
+_SAMPLE: Final = re.compile(
+    rf"^({'|'.join(_METRICS)})(?:\{{.*\}})? ([-+]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|NaN|Inf))(?: [0-9.]+)?$",
+    re.MULTILINE,
+)
+"""Not the Prometheus client's parser: thousands of samples would hold up a running measurement."""
+
+_ADDED: Final = frozenset((RUNNING, WAITING, _DRAFTS, _OF_DRAFTS))
+_LOAD_PATHS: Final = tuple(dict.fromkeys(path for engine in ENGINES for path in engine.load_paths))
 
 
 class Gauge(msgspec.Struct, frozen=True, gc=False):
@@ -76,12 +89,22 @@ class _Workers(msgspec.Struct):
 
 
 class Sampler:
-    """Looks at a target, and at the engines that are known besides, once a second until it is cancelled."""
+    """Looks at a target, and at the engines that are known besides, once a second until it is cancelled.
 
-    def __init__(self, http: aiohttp.ClientSession, url: str, engines: Sequence[str], now: Now) -> None:
+    headers: for the target only, never for an engine that it names. Use as an async context manager.
+    """
+
+    def __init__(self, url: str, engines: Sequence[str], now: Now, headers: Mapping[str, str]) -> None:
         self.seen: list[Gauge] = []
-        self._http, self._url, self._engines, self._now = http, url, list(engines), now
+        self._url, self._engines, self._now, self._headers = url, list(engines), now, headers
+        self._http = aiohttp.ClientSession(timeout=_PATIENCE)
         self._silent: set[str] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.close()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -101,11 +124,12 @@ class Sampler:
         self.seen += [Gauge(at_s, url, name, value) for url, each in told.items() for name, value in each.items()]
 
     async def _engine(self, url: str) -> dict[str, float]:
-        found = decode_metrics((await self._get(f"{url}/metrics") or b"").decode(errors="replace"))
+        page = await self._get(f"{url}/metrics") or b""
+        found = decode_metrics(page.decode(errors="replace")) or decode_load(page)
         if RUNNING in found:
             return found
-        for path in ENGINES[0].load_paths:
-            if (raw := await self._get(url + path)) is not None:
+        for path in _LOAD_PATHS:
+            if path != "/metrics" and (raw := await self._get(url + path)) is not None:
                 return decode_load(raw) | found
         return found
 
@@ -114,9 +138,10 @@ class Sampler:
         if url in self._silent:
             return None
         try:
-            async with self._http.get(url, timeout=_PATIENCE, allow_redirects=False) as response:
+            headers = self._headers if url.startswith(f"{self._url}/") else {}
+            async with self._http.get(url, headers=headers, allow_redirects=False) as response:
                 if response.status == 200:
-                    return await response.content.read(_LONGEST)
+                    return await read_up_to(response, _LONGEST)
         except (aiohttp.ClientError, TimeoutError, OSError):
             pass
         self._silent.add(url)
@@ -139,21 +164,24 @@ def decode_load(raw: bytes) -> dict[str, float]:
         except EngineError:
             continue
         if load is not None:
-            return {RUNNING: load.running} | ({} if load.waiting is None else {WAITING: load.waiting})
+            counts = {RUNNING: load.running, WAITING: load.waiting}
+            return {name: float(count) for name, count in counts.items() if count is not None}
     return {}
 
 
 def decode_metrics(page: str) -> dict[str, float]:
-    """The gauges on an engine's /metrics: requests added up over ranks, shares and lengths their mean."""
+    """The gauges on an engine's /metrics: requests added up over ranks, shares and lengths their mean.
+
+    SGLang tells an accepted length of 0 where it does not speculate: then there is none. vLLM counts since its start.
+    """
     found: dict[str, list[float]] = {}
-    try:
-        for family in text_string_to_metric_families(page):
-            for sample in family.samples:
-                if (name := _METRICS.get(sample.name)) is not None and isfinite(sample.value):
-                    found.setdefault(name, []).append(sample.value)
-    except ValueError:
-        return {}
-    return {name: sum(values) / (1 if name in _ADDED else len(values)) for name, values in found.items()}
+    for metric, spelled in _SAMPLE.findall(page):
+        name = _METRICS[metric]
+        if isfinite(value := float(spelled)) and (value or name != ACCEPTED):
+            found.setdefault(name, []).append(value)
+    told = {name: sum(values) / (1 if name in _ADDED else len(values)) for name, values in found.items()}
+    drafts, accepted = told.pop(_DRAFTS, 0.0), told.pop(_OF_DRAFTS, 0.0)
+    return told | ({ACCEPTED: 1 + accepted / drafts} if drafts else {})
 
 
 def over_time(gauges: Sequence[Gauge]) -> Mapping[str, Mapping[str, list[tuple[float, float]]]]:

@@ -44,7 +44,6 @@ class Side:
         ended: Callable[[Outcome], None],
     ) -> None:
         self.side, self.target, self.turns, self.now = side, target, turns, now
-        self.in_flight = 0
         self._requests, self._bodies, self._warmup = requests, bodies, warmup
         self._outcomes, self._tell = outcomes, ended
         self._ends: dict[int, asyncio.Future[float]] = {}
@@ -59,9 +58,7 @@ class Side:
         """Send a slot's request now, and note what became of it."""
         request = self._requests[slot.ask]
         sent_s = self.now()
-        self.in_flight += 1
         answer = await self.target.ask(request.path, self._bodies[slot.ask], self._headers(slot, request), self.now)
-        self.in_flight -= 1
         ended_s = self.now()
         plan_s = self.turns.plan_s(self.side, planned_s)
         usage = answer.usage

@@ -46,6 +46,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     shrink: int
     ignore_eos: bool
     key_env: str | None
+    admin_key_env: str | None
     header: tuple[str, ...]
     engine: tuple[str, ...]
     timeout: str

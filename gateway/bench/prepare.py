@@ -6,7 +6,7 @@ than MOST_BYTES is refused rather than made late.
 
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Final
 
@@ -57,11 +57,19 @@ def read(options: Options) -> Source:
 def headers_of(options: Options) -> dict[str, str]:
     """What goes with every request. Raises ConfigError."""
     headers = dict(map(header_of, options.header))
-    if options.key_env is not None:
-        if not (key := os.environ.get(options.key_env)):
-            raise ConfigError(f"--key-env {options.key_env}: there is no such environment variable, or it is empty")
-        headers["authorization"] = f"Bearer {key}"
-    return headers
+    return headers if options.key_env is None else headers | _bearer("--key-env", options.key_env)
+
+
+def admin_headers(options: Options, headers: Mapping[str, str]) -> dict[str, str]:
+    """What the target's gauges are asked for with. Raises ConfigError."""
+    name = options.admin_key_env
+    return dict(headers) if name is None else dict(headers) | _bearer("--admin-key-env", name)
+
+
+def _bearer(option: str, name: str) -> dict[str, str]:
+    if not (key := os.environ.get(name)):
+        raise ConfigError(f"{option} {name}: there is no such environment variable, or it is empty")
+    return {"authorization": f"Bearer {key}"}
 
 
 async def prepare(options: Options, source: Source, targets: Sequence[Target]) -> Prepared:

@@ -1,6 +1,7 @@
 """One run over real HTTP, from the first request to the report."""
 
 import asyncio
+import gc
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
@@ -14,7 +15,7 @@ from gateway.bench.gauges import Sampler
 from gateway.bench.loops import Side, closed_loop, open_loop
 from gateway.bench.options import Options
 from gateway.bench.outcome import Outcome
-from gateway.bench.prepare import Prepared, headers_of, prepare
+from gateway.bench.prepare import Prepared, admin_headers, headers_of, prepare
 from gateway.bench.report import Report, Setting, warnings
 from gateway.bench.source import Source
 from gateway.bench.summary import summarize
@@ -64,11 +65,15 @@ async def run(options: Options, source: Source, begun: Begun) -> Report:
         for target in targets:
             stack.push_async_callback(target.http.close)
         prepared = await prepare(options, source, targets)
+        gc.collect()
+        gc.freeze()  # what was prepared stays, so that no collection during the run has to look at it
         started = time.time()
         clock, outcomes = _Clock(), list[Outcome]()
         engines = [url_of(engine) for engine in options.engine]
-        samplers = [Sampler(target.http, target.url, engines, clock) for target in targets]
+        told = admin_headers(options, headers)
+        samplers = [await stack.enter_async_context(Sampler(url, engines, clock, told)) for url in urls]
         interrupted = await _send(options, prepared, targets, samplers, clock, outcomes, begun(prepared))
+    gc.unfreeze()
     share = clock.cpu_share()
     return _report(options, prepared, urls, outcomes, samplers, clock, share, started, interrupted=interrupted)
 

@@ -7,6 +7,7 @@ with all of the other's and the other had ended: that is how they were asked, so
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,7 +72,7 @@ class Source(msgspec.Struct, frozen=True):
         """What to send. key: of a trace's text; model, salt: for recorded bodies, None: as they are."""
         stream = self.kind == "bodies"
         return [
-            trace_body(each.what, number, text, key)
+            _made(each.what, number, text, key, each.where)
             if isinstance(each.what, TraceRequest)
             else recorded_body(each.what, each.path, model=model, salt=salt, stream=stream, where=each.where)
             for number, each in enumerate(self.requests)
@@ -90,10 +91,14 @@ def read_source(path: Path, *, api: str, block_tokens: int | None, most: int | N
     if first is None:
         raise TraceError(f"{path}: holds no request")
     if b'"hash_ids"' not in first and b'"redact"' in first:
-        return _captures(str(path), _numbered(path, lines), most)
+        return _captures(str(path), [(path, lines)], most)
     trace = list(parse_trace(lines, str(path)))
-    size = block_tokens or infer_block_tokens(trace)
-    return Source(path.name, "trace", _turns(trace[:most], PATHS[api], path), block_tokens=size)
+    try:
+        size = block_tokens or infer_block_tokens(trace)
+        turns = _turns(trace[:most], PATHS[api], path)
+    except TraceError as error:
+        raise TraceError(f"{path}: {error}") from None
+    return Source(path.name, "trace", turns, block_tokens=size)
 
 
 def read_bodies(path: Path, *, api: str | None, most: int | None) -> Source:
@@ -104,16 +109,22 @@ def read_bodies(path: Path, *, api: str | None, most: int | None) -> Source:
     return Source(path.name, "bodies", _in_sessions(found[:most]))
 
 
+def _made(turn: TraceRequest, number: int, text: TraceText, key: str, where: str) -> bytes:
+    try:
+        return trace_body(turn, number, text, key)
+    except TraceError as error:
+        raise TraceError(f"{where}: {error}") from None
+
+
 def _numbered(path: Path, lines: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
     return ((f"{path}:{number}", line) for number, line in enumerate(lines, start=1) if line.strip())
 
 
-def _folder(folder: Path) -> Iterator[tuple[str, bytes]]:
+def _folder(folder: Path) -> list[tuple[Path, list[bytes]]]:
     files = sorted(file for file in folder.iterdir() if file.name.endswith((".jsonl", ".jsonl.gz")))
     if not files:
         raise TraceError(f"{folder}: holds no .jsonl or .jsonl.gz file")
-    for file in files:
-        yield from _numbered(file, read_packed(file).splitlines())
+    return [(file, read_packed(file).splitlines()) for file in files]
 
 
 def _turns(trace: Sequence[TraceRequest], path: str, file: Path) -> list[Recorded]:
@@ -122,11 +133,11 @@ def _turns(trace: Sequence[TraceRequest], path: str, file: Path) -> list[Recorde
             at_s,
             path,
             turn,
-            str(file),
+            f"{file}: request {number}",
             session=None if turn.session is None else str(turn.session),
             prompt_tokens=turn.input_length,
         )
-        for turn, at_s in zip(trace, arrival_seconds(trace), strict=True)
+        for number, (turn, at_s) in enumerate(zip(trace, arrival_seconds(trace), strict=True), start=1)
     ]
     return _in_sessions(found)
 
@@ -157,8 +168,15 @@ def _body_of(line: bytes, where: str, api: str | None) -> Recorded:
     return Recorded(0.0, path, raw, where, route=named.get("route"), session=named.get("session"))
 
 
-def _captures(name: str, lines: Iterator[tuple[str, bytes]], most: int | None) -> Source:
-    read = [(where, parse_line(line, where)) for where, line in lines]
+def _captures(name: str, files: Sequence[tuple[Path, list[bytes]]], most: int | None) -> Source:
+    """A gateway that was killed leaves a last line that breaks off: counted, and passed over (docs/captures.md)."""
+    cut = 0
+    for _, lines in files:
+        if lines and not lines[-1].rstrip().endswith(b"}"):
+            cut += 1
+            lines.pop()
+    numbered = chain.from_iterable(_numbered(path, lines) for path, lines in files)
+    read = [(where, parse_line(line, where)) for where, line in numbered]
     usable = [(where, capture) for where, capture in read if is_measurable(capture.path)]
     usable = sorted(usable, key=lambda each: each[1].started)[:most]
     if not usable:
@@ -178,11 +196,11 @@ def _captures(name: str, lines: Iterator[tuple[str, bytes]], most: int | None) -
         )
         for (where, capture), after in zip(usable, _turns_before(captures), strict=True)
     ]
-    notes = _notes(captures, len(read) - len(usable) if most is None else 0)
+    notes = _notes(captures, len(read) - len(usable) if most is None else 0, cut)
     return Source(name, "capture", requests, notes)
 
 
-def _notes(captures: Sequence[Capture], left_out: int) -> tuple[str, ...]:
+def _notes(captures: Sequence[Capture], left_out: int, cut: int) -> tuple[str, ...]:
     redacted = sum(capture.redact != "none" for capture in captures)
     notes = []
     if redacted:
@@ -192,6 +210,8 @@ def _notes(captures: Sequence[Capture], left_out: int) -> tuple[str, ...]:
         )
     if left_out:
         notes.append(f"{left_out:,} captured requests generate no text and are left out")
+    if cut:
+        notes.append(f"{cut:,} files end with a line that breaks off, which is left out")
     return tuple(notes)
 
 

@@ -9,10 +9,12 @@ from collections.abc import Collection, Sequence
 import aiohttp
 
 from engine_adapter.kinds import ENGINES
-from gateway.bench.client import Target
+from gateway.bench.client import Target, read_up_to
 from gateway.bench.outcome import REJECTED
+from gateway.config import check_engine_url
 from prefix.errors import ConfigError, EngineError
 
+_LONGEST_LIST = 1 << 20
 _CLOSED = "give a key: --key-env NAME (the environment variable that holds it) or --header"
 
 
@@ -20,7 +22,7 @@ async def known_models(target: Target) -> list[str]:
     """What it lists at /v1/models; [] where there is no such list. Raises EngineError when it cannot be reached."""
     try:
         async with target.http.get(f"{target.url}/v1/models", allow_redirects=False) as response:
-            status, raw = response.status, await response.content.read(1 << 20)
+            status, raw = response.status, await read_up_to(response, _LONGEST_LIST)
     except (aiohttp.ClientError, OSError) as error:
         raise EngineError(f"{target.url}: cannot be reached ({_reason(error)}); is it running there?") from None
     if status in (401, 403):
@@ -68,10 +70,7 @@ async def probe(target: Target, path: str, body: bytes) -> str | None:
 
 def url_of(text: str) -> str:
     """A target's URL without a slash at its end or /v1. Raises ConfigError for anything but http(s)://host."""
-    url = text.rstrip("/").removesuffix("/v1")
-    if not url.startswith(("http://", "https://")) or not url.partition("://")[2]:
-        raise ConfigError(f"--url {text}: must look like http://host:port")
-    return url
+    return check_engine_url(text.rstrip("/").removesuffix("/v1"))
 
 
 def header_of(text: str) -> tuple[str, str]:

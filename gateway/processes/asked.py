@@ -78,6 +78,7 @@ async def answer(app: ASGIApp, end: socket.socket) -> None:
         asked = await wire.hear()
         if isinstance(asked, Asked):
             await app(_scope(asked), _receiver(wire), _sender(wire))
+        await wire.finish()
     finally:
         wire.close()
 

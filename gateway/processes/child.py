@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Coroutine
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from gateway.capture import Captures
@@ -40,10 +41,12 @@ from gateway.processes.messages import (
     Standing,
     Started,
     ToChild,
+    Told,
     WorkerStanding,
 )
 from gateway.processes.outbox import Outbox
 from gateway.processes.response_ids import ToldIds
+from gateway.processes.sharing import Sharing, over_redis
 from gateway.processes.wire import Wire
 from gateway.proxy import Proxy
 from gateway.server import make_server
@@ -84,6 +87,13 @@ class Child:
             self._tracing,
             self._ids,
         )
+        models, limiter = self._workers.models, self._proxy.admission.limiter
+        self._sharing: Sharing | None = None
+        self._redis: AbstractAsyncContextManager[object] = nullcontext()
+        if config.redis.url is None:
+            self._sharing = Sharing(f"process {os.getpid()}", models, limiter, wire.say)
+        else:
+            self._redis = over_redis(config.redis, secrets.redis, models, limiter)
         self._cors = Cors(config.cors_origins)
         self._server = make_server(self, config, lambda: self._config.body_timeout_s, lifespan="off", lost=self._lost)
         self._server.config.load()
@@ -109,16 +119,18 @@ class Child:
         hearing = loop.create_task(self._follow())
         telling = loop.create_task(self._begun())
         self._tracing.start()
+        if self._sharing is not None:
+            self._sharing.start()
         with self._captures:
-            async with self._upstream:
+            async with self._upstream, self._redis:
                 await self._server.serve(sockets=[])
             self._journal.flush()
         await asyncio.to_thread(self._tracing.close)
-        telling.cancel()
-        hearing.cancel()
+        for task in (telling, hearing):
+            task.cancel()
+        await asyncio.gather(telling, hearing, return_exceptions=True)
         self._stand(0)
-        await self._wire.flushed()
-        self._wire.close()
+        await self._wire.finish()
 
     async def _begun(self) -> None:
         await self._server.accepting.wait()
@@ -143,10 +155,12 @@ class Child:
                 self._do(self._examine(serial, request_id))
             case Kept():
                 self._ids.learn(message, time.monotonic())
+            case Told() if self._sharing is not None:
+                self._sharing.hear(message)
             case Drain():
                 self._drain()
-            case Begin():
-                """Only the first message is one."""
+            case Begin() | Told():
+                """Only the first message is one; with a Redis nothing is told over the pipe."""
 
     def _reconfigure(self, config: Config) -> str | None:
         """Take over another configuration; why not, else None."""
@@ -208,6 +222,9 @@ class Child:
     async def _serve(self, connection: socket.socket) -> None:
         try:
             await self._server.take(connection)
+            if self._server.should_exit:  # perhaps it missed that all connections were to end
+                for each in list(self._server.server_state.connections):
+                    each.shutdown()
         except OSError:  # it went while it was handed over, or its TLS handshake failed
             connection.close()
         finally:
@@ -234,7 +251,7 @@ async def serve(wire_end: socket.socket, ends: socket.socket) -> None:
         child = Child(begin, wire, ends)
     except (ConfigError, Refusal) as error:
         wire.say(Failed(str(error)))
-        wire.close()
+        await wire.finish()
         return
     child.hear(fleet)
     await child.run()

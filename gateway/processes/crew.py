@@ -18,7 +18,7 @@ from gateway.config import Config
 from gateway.models import Models
 from gateway.others import together
 from gateway.processes.fleet import ToldWorkers, view_of
-from gateway.processes.member import Answer, Member, Told, not_begun
+from gateway.processes.member import Answer, Member, Unasked, not_begun
 from gateway.processes.messages import (
     Applied,
     Begin,
@@ -55,9 +55,7 @@ class Crew:
     """The children; the first ones are there and know nothing yet.
 
     hear: called with what one says unasked; asked: with the pipe of each operator's request; ready: when one begins
-    to take connections.
-
-    restarts: children that ended on their own since the start, and were started anew.
+    to take connections; greet: with one that has heard how workers are; gone: with one that ended.
     """
 
     def __init__(self, config: Config, children: Sequence[Spawned]) -> None:
@@ -74,10 +72,12 @@ class Crew:
         self._past: dict[str, Mapping[str, int]] = {"captures": {}, "spans": {}}
         self._ending = False
         self._workers: ToldWorkers | None = None
-        self.restarts = 0
-        self.hear: Callable[[Member, Told], None]
+        self._restarts = dict.fromkeys(range(1, config.processes + 1), 0)
+        self.hear: Callable[[Member, Unasked], None]
         self.asked: Callable[[socket.socket], None]
         self.ready: Callable[[], None]
+        self.greet: Callable[[Member], None]
+        self.gone: Callable[[Member], None]
 
     def workers(self, models: Models) -> ToldWorkers:
         """As gateway.others says."""
@@ -96,6 +96,10 @@ class Crew:
     def spans(self) -> Mapping[str, int]:
         """Spans of all children, also those that ended."""
         return together(self._past["spans"], _sum(member.standing.spans for member in self._all()))
+
+    def restarts(self) -> Mapping[str, int]:
+        """How often each child was started anew, by its number."""
+        return {str(number): count for number, count in self._restarts.items()}
 
     def taking(self) -> Iterator[Member]:
         """The children that are given connections."""
@@ -123,7 +127,7 @@ class Crew:
                 return
             if not self._begun[number - 1].is_set():
                 raise not_begun(member, how)
-            self.restarts += 1
+            self._restarts[number] += 1
             pause_s = _PAUSE_S if time.monotonic() - began > _STEADY_S else min(_LONGEST_PAUSE_S, 2 * pause_s)
             reason = member.fault or how
             _log.error("process %d (pid %d) ended: %s; again in %g s", number, member.process.pid, reason, pause_s)
@@ -201,6 +205,7 @@ class Crew:
             member.say(Begin(self._config, self._secret))
             views = tuple(view_of(worker) for worker in self._workers or ())
             member.say(Fleet(self._next(), views))
+            self.greet(member)
             self._members[number] = member
             if self._ending:
                 member.say(Drain())
@@ -208,6 +213,7 @@ class Crew:
         finally:
             starting.cancel()
             self._members.pop(number, None)
+            self.gone(member)
             for kind in ("captures", "spans"):
                 self._past[kind] = together(self._past[kind], getattr(member.standing, kind))
         return member

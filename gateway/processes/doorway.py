@@ -48,8 +48,10 @@ class Doorway:
             asyncio.get_running_loop().add_reader(self._listener, self._accept)
 
     def close(self) -> None:
-        """Accept no more: who asks is refused."""
-        self._pause()
+        """Accept no more: who asks is refused. Those who wait are let in before."""
+        if self._listening:
+            self._pause()
+            self._accept()
         self._listener.close()
 
     def _pause(self) -> None:

@@ -22,8 +22,10 @@ from gateway.processes.messages import (
     Standing,
     Started,
     Suspected,
+    Told,
     ToParent,
 )
+from gateway.processes.sharing import Heard
 from gateway.processes.spawn import Spawned
 from gateway.processes.wire import Wire
 from prefix.errors import ConfigError
@@ -32,15 +34,15 @@ NOBODY: Final = Standing(0, {}, {}, {}, {})
 _KILLED_S: Final = 2.0
 """A child whose wire has ended has so long to end itself."""
 Answer = Applied | Standing | Examined
-Told = Finished | Suspected | Kept | Sought
+Unasked = Finished | Suspected | Kept | Sought | Told
 
 
 class Member:
     """A child. number: its place, which its successor has too. tell: called with what it says unasked; asked: with
     the pipe of each operator's request that came to it.
 
-    standing: how it stood when last asked. heard: when it last said something, monotonic seconds. fault: why it could
-    not begin.
+    told: what it told all others. standing: how it stood when last asked. heard: when it last said something, in
+    monotonic seconds. fault: why it could not begin.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class Member:
         number: int,
         spawned: Spawned,
         wire: Wire[ToParent],
-        tell: Callable[["Member", Told], None],
+        tell: Callable[["Member", Unasked], None],
         asked: Callable[[socket.socket], None],
     ) -> None:
         self.number = number
@@ -57,6 +59,7 @@ class Member:
         self.fault: str | None = None
         self.heard = time.monotonic()
         self.standing = NOBODY
+        self.told = Heard()
         self._wire = wire
         self._tell = tell
         self._given = self._closed = 0

@@ -79,6 +79,12 @@ class Kept(Message, frozen=True):
     customer: str | None
 
 
+class Told(Message, frozen=True):
+    """What one process tells all others: a batch of gateway.shared.messages."""
+
+    batch: bytes
+
+
 class Sought(Message, frozen=True):
     """Which worker keeps a response of this id? Answered by Kept."""
 
@@ -166,5 +172,7 @@ class Examined(Message, frozen=True):
     spent_s: float
 
 
-ToChild = Begin | Fleet | Reload | Look | Examine | Drain | Kept
-ToParent = Started | Leaving | Failed | Applied | Finished | Closed | Suspected | Standing | Examined | Kept | Sought
+ToChild = Begin | Fleet | Reload | Look | Examine | Drain | Kept | Told
+ToParent = (
+    Started | Leaving | Failed | Applied | Finished | Closed | Suspected | Standing | Examined | Kept | Sought | Told
+)

@@ -25,8 +25,9 @@ from gateway.processes.asked import answer
 from gateway.processes.crew import Crew
 from gateway.processes.doorway import Doorway
 from gateway.processes.ledger import Ledger
-from gateway.processes.member import Member, Told
-from gateway.processes.messages import Finished, Kept, Sought, Suspected
+from gateway.processes.member import Member, Unasked
+from gateway.processes.messages import Finished, Kept, Sought, Suspected, Told
+from gateway.processes.sharing import Sharing
 from gateway.processes.spawn import Spawned
 from gateway.serve import ADMIN_TOKEN, announce, bind
 from gateway.server import collect_rarely, new_loop, set_up_logs
@@ -62,6 +63,11 @@ class Parent:
         self._listener = bind(config.host, config.port)
         self._doorway = Doorway(self._listener, self._crew.taking)
         self._crew.hear, self._crew.asked, self._crew.ready = self._hear, self._asked, self._doorway.open
+        self._crew.greet, self._crew.gone = self._greet, self._gone
+        self._sharing: Sharing | None = None
+        if config.redis.url is None:  # else the application is a replica itself
+            limiter = app.proxy.admission.limiter
+            self._sharing = Sharing("parent", app.models, limiter, lambda told: self._crew.tell_others(None, told))
         self._announcing: asyncio.Task[None] | None = None
         self._ending = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -156,7 +162,7 @@ class Parent:
         for message in _late(late) if late else said:
             await send(message)
 
-    def _hear(self, member: Member, told: Told) -> None:
+    def _hear(self, member: Member, told: Unasked) -> None:
         match told:
             case Finished(ended, lost):
                 for each in ended:
@@ -169,10 +175,27 @@ class Parent:
             case Kept(name, worker, customer) if worker is not None:
                 self._app.proxy.response_ids.remember(name, worker, customer, time.monotonic())
                 self._crew.tell_others(member, told)
+            case Told():
+                member.told.count(told)
+                self._crew.tell_others(member, told)
+                if self._sharing is not None:
+                    self._sharing.hear(told)
             case Sought(name):
                 owner = self._app.proxy.response_ids.owner(name, time.monotonic())
                 known = Kept(name, None, None) if owner is None else Kept(name, owner.worker, owner.customer)
                 member.say(known)
+
+    def _greet(self, member: Member) -> None:
+        """Tell a child that begins what is learned, before it serves."""
+        if self._sharing is not None:
+            member.say(self._sharing.greeting())
+
+    def _gone(self, member: Member) -> None:
+        """What an ended child had open is over."""
+        goodbye = member.told.goodbye()
+        if goodbye is not None and self._sharing is not None:
+            self._crew.tell_others(member, goodbye)
+            self._sharing.hear(goodbye)
 
     def _examine(self, member: Member, request_id: str) -> tuple[Cause | None, float]:
         """Ask a child, from another thread."""

@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 _LENGTH: Final = 4
+_UNREAD: Final = 64 << 10
 _encode: Final = msgspec.msgpack.Encoder().encode
 T = TypeVar("T")
 
@@ -22,6 +23,7 @@ class Wire(Generic[T]):
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, said: type[T] | Any) -> None:
         self._reader, self._writer = reader, writer
+        self._finished = False
         self._decoder: msgspec.msgpack.Decoder[T] = msgspec.msgpack.Decoder(said)
 
     @classmethod
@@ -36,8 +38,8 @@ class Wire(Generic[T]):
         return self._writer.transport.get_write_buffer_size()
 
     def say(self, message: object) -> None:
-        """Send a message; to who has gone nothing is sent."""
-        if not self._writer.transport.is_closing():
+        """Send a message; after `finish`, and to who has gone, nothing is sent."""
+        if not (self._finished or self._writer.transport.is_closing()):
             data = _encode(message)
             self._writer.write(len(data).to_bytes(_LENGTH, "big") + data)
 
@@ -59,6 +61,17 @@ class Wire(Generic[T]):
         while (message := await self.hear()) is not None:
             yield message
 
+    async def finish(self) -> None:
+        """Say that nothing follows, and wait until the other end goes: who closes with something unread resets the
+        connection, and what was said last may not be heard."""
+        with contextlib.suppress(ConnectionError):
+            if not (self._finished or self._writer.transport.is_closing()):
+                self._writer.write_eof()
+            self._finished = True
+            while await self._reader.read(_UNREAD):
+                """What is still said is left."""
+        self._writer.close()
+
     def close(self) -> None:
-        """What was said is still sent."""
+        """Be gone."""
         self._writer.close()

@@ -3,34 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from math import ceil, floor, log10
-from typing import Final, NamedTuple
 
 from gateway.simulate.study import Row, Study
-
-COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#8c564b")
-"""Okabe and Ito's, distinguishable with colour vision deficiencies."""
-
-WIDTH, HEIGHT = 560, 340
-LEFT, RIGHT, TOP, BOTTOM = 64, 16, 16, 44
-
-_STYLE: Final = """
-body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:74rem;padding:0 1rem;color:#222;background:#fff}
-figure{display:inline-block;margin:0 1rem 1rem 0}figcaption{font-weight:600}
-svg text{font:12px system-ui,sans-serif;fill:currentColor}
-.grid{stroke:currentColor;opacity:.15}.bound{stroke:currentColor;stroke-dasharray:5 4;opacity:.6}
-ul{list-style:none;padding:0}li{display:inline-block;margin-right:1.2rem}
-li i{display:inline-block;width:.9em;height:.9em;border-radius:50%;margin-right:.4em}
-table{border-collapse:collapse}th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #8884}
-th:first-child,td:first-child{text-align:left}
-@media(prefers-color-scheme:dark){body{color:#ddd;background:#161616}}
-"""
-
-
-class Axis(NamedTuple):
-    """Maps values to pixels. marks: (value, label)."""
-
-    place: Callable[[float], float]
-    marks: Sequence[tuple[float, str]]
+from gateway.svg import BOTTOM, HEIGHT, LEFT, RIGHT, STYLE, TOP, WIDTH, Axis, colour, drawing, grid
 
 
 def study_html(study: Study) -> str:
@@ -42,11 +17,11 @@ def study_html(study: Study) -> str:
     )
     policies = list(dict.fromkeys(row.policy for row in study.rows))
     legend = "".join(
-        f'<li><i style="background:{_colour(nth)}"></i>{escape(policy)}</li>' for nth, policy in enumerate(policies)
+        f'<li><i style="background:{colour(nth)}"></i>{escape(policy)}</li>' for nth, policy in enumerate(policies)
     )
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
-        f"<title>prefixgate simulate: {escape(study.trace)}</title><style>{_STYLE}</style>"
+        f"<title>prefixgate simulate: {escape(study.trace)}</title><style>{STYLE}</style>"
         f"<h1>{escape(study.trace)}</h1><p>{escape(facts)}</p><ul>{legend}</ul>"
         f"<figure><figcaption>Hit rate</figcaption>{_hit_rates(study, policies)}</figure>"
         f"<figure><figcaption>TTFT p99, seconds (log)</figcaption>{_ttft(study, policies)}</figure>"
@@ -89,18 +64,18 @@ def _panel(
 ) -> str:
     """Grid, axes and one line a policy."""
     horizontal = _loads(sorted({row.rate for row in study.rows}))
-    parts = [*_grid(horizontal, vertical), *extra]
+    parts = [*grid(horizontal, vertical, "load, by the trace's own"), *extra]
     for nth, policy in enumerate(policies):
         rows = sorted((row for row in study.rows if row.policy == policy), key=lambda row: row.rate)
         points = [(horizontal.place(row.rate), vertical.place(value(row))) for row in rows]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        parts.append(f'<polyline fill="none" stroke="{_colour(nth)}" stroke-width="2" points="{path}"/>')
+        parts.append(f'<polyline fill="none" stroke="{colour(nth)}" stroke-width="2" points="{path}"/>')
         parts += [
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{_colour(nth)}">'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour(nth)}">'
             f"<title>{escape(policy)} at {row.rate:g}x: {spell(value(row))}</title></circle>"
             for row, (x, y) in zip(rows, points, strict=True)
         ]
-    return f'<svg role="img" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}">{"".join(parts)}</svg>'
+    return drawing(parts)
 
 
 def _loads(rates: Sequence[float]) -> Axis:
@@ -110,16 +85,6 @@ def _loads(rates: Sequence[float]) -> Axis:
     return Axis(
         lambda rate: LEFT + 12 + ((rate - low) / span + shift) * room, [(rate, f"{rate:g}x") for rate in rates]
     )
-
-
-def _grid(horizontal: Axis, vertical: Axis) -> Iterator[str]:
-    for value, label in vertical.marks:
-        y = vertical.place(value)
-        yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        yield f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
-    for value, label in horizontal.marks:
-        yield f'<text x="{horizontal.place(value):.1f}" y="{HEIGHT - 22}" text-anchor="middle">{label}</text>'
-    yield f'<text x="{(LEFT + WIDTH) / 2:.0f}" y="{HEIGHT - 4}" text-anchor="middle">load, by the trace\'s own</text>'
 
 
 def _table(study: Study) -> str:
@@ -133,7 +98,3 @@ def _cells(row: Row) -> Iterator[str]:
     yield from (row.policy, f"{row.rate:g}x", f"{one.hit_rate:.1%}")
     yield from (f"{s:.3f} s" for s in (one.ttft_mean_s, one.ttft_p50_s, one.ttft_p90_s, one.ttft_p99_s))
     yield f"{one.imbalance:.2f}"
-
-
-def _colour(nth: int) -> str:
-    return COLOURS[nth % len(COLOURS)]

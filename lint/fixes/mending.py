@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from lint.fixes.edits import apply, compatible
 from lint.rule import Fix
@@ -40,6 +40,9 @@ class Mendable(Protocol):
     def reread(self, text: str) -> Iterable[Judged] | None:
         """The flows of another text in its place; None when that cannot be read."""
 
+    def around(self, flows: Sequence[Any]) -> Mendable:
+        """A document in which edits for these flows can be tried as in this one, perhaps with less of the rest."""
+
 
 J = TypeVar("J", bound=Judged)
 
@@ -47,7 +50,7 @@ J = TypeVar("J", bound=Judged)
 def fixes_of(document: Mendable, flows: Sequence[J], candidates: Callable[[J], Iterable[Fix]]) -> dict[J, Fix]:
     """What mends each of these flows of a document, of those that have such a fix. candidates: the best first."""
     offered = {flow: fix for flow in flows if (fix := next(iter(candidates(flow)), None))}
-    return _halved(document, tuple(offered), offered, candidates)
+    return _halved(document.around(tuple(offered)), tuple(offered), offered, candidates) if offered else {}
 
 
 def _halved(

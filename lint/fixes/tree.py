@@ -53,7 +53,9 @@ class Lines:
         return len(self._line(row)[: column - 1].encode("utf-8", "surrogatepass"))
 
     def offset(self, row: int, byte_column: int) -> int:
-        """Code points before a place."""
+        """Code points before a place; behind the last line, all of them."""
+        if row > len(self._starts):
+            return len(self._text)
         return self._starts[row - 1] + self.column(row, byte_column) - 1
 
     def _line(self, row: int) -> str:

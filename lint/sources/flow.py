@@ -6,7 +6,7 @@ A rule takes the kinds that are its own with `uses`; it is one check for Python,
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -93,6 +93,14 @@ class FlowDocument:
         """The flows of another text in place of this one; None when it does not parse."""
         return None
 
+    def less(self, _flows: Sequence[Flow]) -> FlowDocument:
+        """The same places, perhaps without text that has nothing to do with these flows."""
+        return self
+
+    def around(self, _flows: Sequence[Flow]) -> FlowDocument:
+        """A document in which edits for these flows can be tried as in this one."""
+        return self
+
     def fix(self, flow: Flow) -> Fix | None:
         """What mends a flow, for the first MOST_TRIED of the file."""
         return _fixes(self).get(flow)
@@ -102,7 +110,7 @@ class FlowDocument:
 def _fixes(document: FlowDocument) -> dict[Flow, Fix]:
     """Of all flows at once; of several rules that ask only the first has them tried."""
     tried = [flow for flow in document.flows[:MOST_TRIED] if flow.harms]
-    return fixes_of(document, tried, document.candidates)
+    return fixes_of(document, tried, document.less(tried).candidates)
 
 
 def uses(*kinds: str, where: tuple[str, ...] = (), besides: tuple[str, ...] = ()) -> Check[FlowDocument]:

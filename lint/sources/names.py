@@ -100,6 +100,12 @@ def _of_one_thing(label: str, found: list[str]) -> str | None:
     return kind or ("user" if found[0] in _PEOPLE else None)
 
 
+def is_vague(label: str) -> bool:
+    """Whether a name says no more than context: what was found for a question, or what is said of a thing."""
+    found = words(label)
+    return found[-1:] in (["context"], ["contexts"]) and not _FOUND & set(found)
+
+
 def _of_head(found: list[str]) -> str | None:
     while len(found) > 1 and found[-1] in _WRAPPERS:
         found = found[:-1]

@@ -29,6 +29,8 @@ def flows_of(pieces: Sequence[Piece], where: str = "prompt", behind: int = 0) ->
     found: list[Flow] = []
     chars = behind
     kinds = [_kind(piece) for piece in pieces]
+    if "user" not in kinds:
+        kinds = ["variable" if names.is_vague(p.label) else kind for p, kind in zip(pieces, kinds, strict=True)]
     unknown = _first(kinds, "variable")
     varying = min(unknown, _first(kinds, "user", "docs"))
     for at in range(len(pieces) - 1, -1, -1):

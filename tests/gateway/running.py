@@ -30,6 +30,8 @@ SOON_S = 10.0
 """How long a test waits for what takes milliseconds."""
 _SOURCE = Path(package.__file__).parent
 _AT_REST = frozenset(("Health._watch_health", "Health._watch_load", "Upstream._tick", "Fleet._follow"))
+_CARRIERS = ("RedisLink.",)
+"""Whose tasks carry messages between gateways, whether or not there are requests."""
 
 
 class AnEngine(Protocol):
@@ -118,7 +120,7 @@ def serving_tasks() -> set[str]:
     """The tasks of the gateway that are there for a request: all but its watchers and clocks."""
     codes = [getattr(task.get_coro(), "cr_code", None) for task in asyncio.all_tasks()]
     ours = {code.co_qualname for code in codes if code is not None and Path(code.co_filename).is_relative_to(_SOURCE)}
-    return ours - _AT_REST
+    return {name for name in ours - _AT_REST if not name.startswith(_CARRIERS)}
 
 
 class _Complaints(logging.Handler):

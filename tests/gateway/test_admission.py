@@ -27,7 +27,7 @@ def customers(**limits: Limits) -> tuple[dict[str, dict[str, str]], dict[str, Cu
 
 def places_taken(app: Gateway) -> int:
     """Requests that count as open at the limits."""
-    return sum(account.open for account in app.proxy._admission._limiter._accounts.values())
+    return sum(account.open for account in app.proxy.admission.limiter._accounts.values())
 
 
 async def test_who_may_not_go_on_is_told_before_the_body() -> None:
@@ -107,7 +107,7 @@ async def test_tokens_are_settled_by_what_the_engine_reports() -> None:
                 left.append(int(response.headers["x-ratelimit-remaining-tokens"]))
                 assert response.headers["ratelimit-policy"] == '"tokens";q=1000;w=60'
             await gateway.last_record()
-            account = gateway.app.proxy._admission._limiter._accounts["acme"]
+            account = gateway.app.proxy.admission.limiter._accounts["acme"]
             assert account.tokens is not None
             left.append(round(account.tokens.level))
         assert left[0] < 100
@@ -122,7 +122,7 @@ async def test_too_many_tokens() -> None:
     async with FakeEngine(USED) as engine, running(engine, customers=configs) as gateway:
         async with gateway.post(CHAT, chat("x" * 4000), **key["acme"]) as response:  # all of a full bucket
             assert response.status == 200
-            account = gateway.app.proxy._admission._limiter._accounts["acme"]
+            account = gateway.app.proxy.admission.limiter._accounts["acme"]
             assert account.tokens is not None
         account.tokens.level = 0
         async with gateway.post(CHAT, chat("x" * 400), **key["acme"]) as response:

@@ -49,6 +49,7 @@ def test_everything_can_be_written_down(tmp_path: Path) -> None:
     [
         ("polcy: x", "unknown key 'polcy': did you mean 'policy'?"),
         ("zzz: 1", "valid keys: host, port"),
+        ("capture: {directory: x}", "valid keys: folder, sample"),
         ("routes: {chat: {levl: off}}", "did you mean 'level'?"),
         ("routes: {chat: {hoist: {kind: [date]}}}", "did you mean 'kinds'?"),
         ("routes: {chat: {hoist: {kinds: [dates]}}}", "Invalid enum value 'dates'"),

@@ -10,7 +10,7 @@ import gateway
 from gateway.errors import TABLE, Refusal
 from prefix.errors import BodyError
 
-SOURCES = [path.read_text(encoding="utf-8") for path in Path(gateway.__file__).parent.glob("*.py")]
+SOURCES = [path.read_text(encoding="utf-8") for path in Path(gateway.__file__).parent.rglob("*.py")]
 
 
 @pytest.mark.parametrize("code", TABLE)

@@ -121,7 +121,7 @@ async def accepts(port: int) -> bool:
     """Whether somebody listens there."""
     try:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except ConnectionRefusedError:
+    except (ConnectionRefusedError, ConnectionResetError):
         return False
     writer.close()
     await writer.wait_closed()

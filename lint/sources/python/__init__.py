@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import tokenize
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Final
 
@@ -22,6 +22,7 @@ from lint.fixes.tree import Lines, Tree, parsed, tree_of
 from lint.rule import Document, Fix, Location
 from lint.source import Source
 from lint.sources.flow import Flow, FlowDocument
+from lint.sources.python.around import blanked
 from lint.sources.python.scope import OutOfSteps
 from lint.sources.python.statements import follow
 from lint.sources.python.weigh import flows
@@ -56,6 +57,19 @@ class PythonModule(FlowDocument):
             return _flows(text, self.sites)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OutOfSteps):
             return None
+
+    def less(self, flows: Sequence[Flow]) -> FlowDocument:
+        """With blanks for what has nothing to do with those of these flows that could be mended."""
+        rows = {row for flow in flows if flow.kind in _FIXES for row in (flow.row, flow.site_row)}
+        return replace(self, text=blanked(self.text, rows))
+
+    def around(self, flows: Sequence[Flow]) -> FlowDocument:
+        """With blanks for the rest, where that is found to change none of these flows."""
+        part = self.less(flows)
+        found = self.reread(part.text) if part.text != self.text else None
+        if found is None or not set(flows) <= set(found) <= set(self.flows):
+            return self
+        return replace(part, flows=found)
 
 
 def read(filename: str, file: BinaryIO, sites: Sites = ()) -> Iterator[Document]:

@@ -31,8 +31,13 @@ from lint.sources.python.values import (
 
 _STAYS = frozenset({"window", "edited", "unordered", "shuffled"})
 """What hits a list and not what a call makes of it."""
-_LOOKS_UP = frozenset("get load fetch find lookup".split())
+_LOOKS_UP = frozenset("get load fetch find lookup list read query search".split())
 """First words of functions to which an id is a key, and no part of what they return."""
+_WRITES = frozenset(
+    """format render build make create compose prompt text template fill header system instructions message str wrap
+    dumps string join content preamble""".split()
+)
+"""Words of functions that put what they are given into a text."""
 _OF_ONE = frozenset({"choice", "choices"})
 """Draws that vary a prompt on purpose, more often than they choose its examples."""
 _RANDOM = frozenset({"random", "sampled", "shuffled"})
@@ -64,10 +69,13 @@ class Call:
 
 
 def carried(call: Call) -> tuple[Part, ...]:
-    """What changes in any argument, as far as a result may carry it."""
+    """What changes in any argument, as far as a result may carry it; an identifier may as well be what something is
+    found by, unless the call is one that writes text."""
     found = names.words(chain(call.node.func).rpartition(".")[2])
-    lost = {*_STAYS, "id"} if found and found[0] in _LOOKS_UP else _STAYS
-    return tuple(part for value in call.everything for part in volatile(told(value)) if part.kind not in lost)
+    lost = {*_STAYS, "id"} if found and found[0].removeprefix("a") in _LOOKS_UP else _STAYS
+    parts = (part for value in call.everything for part in volatile(told(value)) if part.kind not in lost)
+    writes = not _WRITES.isdisjoint(found)
+    return tuple(replace(part, loose=part.loose or (part.kind == "id" and not writes)) for part in parts)
 
 
 def told(value: Value) -> Value:

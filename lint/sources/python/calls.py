@@ -31,6 +31,7 @@ from lint.sources.python.values import (
     items_of,
     mapped,
     marked,
+    order_of,
     param,
     parts_of,
     volatile,
@@ -149,7 +150,7 @@ def _side_by_side(call: Call, *columns: Value) -> Value:
 
 def _passed(call: Call, last: str) -> Value:
     """What goes through the items of lists: their order stays."""
-    marks = tuple(mark for value in call.everything for mark in parts_of(value) if mark.kind in ORDER)
+    marks = tuple(mark for value in call.everything for mark in order_of(value) if mark.kind in ORDER)
     objects = [item for item in map(item_of, call.positional) if item is not None]
     if objects and last == "zip":
         return _side_by_side(call, *call.positional)

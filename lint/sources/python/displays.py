@@ -21,6 +21,7 @@ from lint.sources.python.values import (
     is_own,
     items_of,
     marked,
+    order_of,
     parts_of,
     volatile,
 )
@@ -64,7 +65,7 @@ def comprehension(node: ast.ListComp | ast.GeneratorExp | ast.SetComp, scope: Sc
     inner = _bind_generators(node.generators, scope)
     walked = inner.env.pop("<walked>", EMPTY)
     element = scope.run.evaluate(node.elt, inner)
-    marks = tuple(part for part in parts_of(walked) if part.kind in ("unordered", "shuffled", "sampled", "window"))
+    marks = tuple(part for part in order_of(walked) if part.kind in ("unordered", "shuffled", "sampled", "window"))
     items: Value = Seq((Spread(concat(element)),) if not isinstance(element, Map) else (element,), marks)
     if rewrites(node):
         items = marked(items, part_at("edited", node))

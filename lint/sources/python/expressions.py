@@ -28,6 +28,7 @@ from lint.sources.python.values import (
     items_of,
     join,
     literal,
+    mapped,
     marked,
     param,
     retag,
@@ -110,7 +111,8 @@ def _is_string(node: ast.expr, scope: Scope) -> bool:
 
 
 def _slice(node: ast.Subscript, bounds: ast.Slice, value: Value) -> Value:
-    if cuts_front(bounds) and not _all_text(value):
+    known = isinstance(value, Seq) and not value.marks and all(isinstance(item, Map) for item in value.items)
+    if cuts_front(bounds) and not _all_text(value) and not known:
         return marked(value if isinstance(value, Seq) else Seq((Spread(concat(value)),)), part_at("window", node))
     return value
 
@@ -177,9 +179,15 @@ def _either(node: ast.IfExp, scope: Scope) -> Value:
 
 def _bool(node: ast.BoolOp, scope: Scope) -> Value:
     first, *others = [evaluate(value, scope) for value in node.values]
+    spare = isinstance(node.op, ast.Or) and isinstance(node.values[0], ast.Call)
     for other in others:
-        first = join(first, other)
+        first = join(first, mapped(other, _spare) if spare else other)
     return first
+
+
+def _spare(part: Part) -> Part:
+    """An identifier for where another one could not be had."""
+    return replace(part, loose=True) if part.kind == "id" else part
 
 
 def _walrus(node: ast.NamedExpr, scope: Scope) -> Value:

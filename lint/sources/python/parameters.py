@@ -47,7 +47,7 @@ def scope_flows(hit: Hit) -> list[Flow]:
         if changes or _deployed(value):
             row, column = hit.places[key]
             told = kind if changes or kind != "model" else "deployed"
-            loose = kind == "choice" and _is_wrapper(hit)
+            loose = (kind == "choice" and _is_wrapper(hit)) or (kind == "format" and not _is_whole(value))
             found.append(Flow(told, key, row, column, hit.name, hit.row, "scope", 0, True, loose))
     return [*found, *_cached(hit)]
 
@@ -112,6 +112,14 @@ def _given(value: Value, key: str) -> bool:
     )
 
 
+def _is_whole(value: Value) -> bool:
+    """Whether a schema is given or drawn as a whole, and not a number or a name in one that the code writes."""
+    held = _schema(value) if isinstance(value, Map) else value
+    if not isinstance(held, Map) or held.made:
+        return True
+    return param(held.get("json_schema") or EMPTY) is not None or _drawn(held, (0, 0))
+
+
 def _schema(given: Map) -> Value:
     """The schema in a response format; whether it is strict, and its name, go with it."""
     inner = given.get("json_schema")
@@ -126,9 +134,8 @@ def _cached(hit: Hit) -> Iterator[Flow]:
     for key in _KEYS:
         part = next((part for part in volatile(given.get(key, EMPTY)) if part.kind in _ONCE), None)
         if part is not None:
-            yield Flow(
-                "cache_key", f"{part.label} in {key}", part.row, part.column, hit.name, hit.row, "scope", 0, True
-            )
+            label = f"{part.label} in {key}"
+            yield Flow("cache_key", label, part.row, part.column, hit.name, hit.row, "scope", 0, True, part.loose)
     for key, label in _bypasses(given):
         row, column = hit.places.get(key) or hit.places.get("extra_body") or (hit.row, hit.column)
         yield Flow("bypass", label, row, column, hit.name, hit.row, "scope", 0, True)

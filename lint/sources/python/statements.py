@@ -16,7 +16,7 @@ from lint.sources.python.module import Module
 from lint.sources.python.mutations import changes, delete, edit_walked, key_of, set_item, shuffle
 from lint.sources.python.scope import MAX_DEPTH, Hit, Run, Scope
 from lint.sources.python.shapes import by_age, fills_gaps, measures, numbered
-from lint.sources.python.values import DYNAMIC, INDEX, ORDER, Seq, Text, Value, concat, join, mapped, param, parts_of
+from lint.sources.python.values import DYNAMIC, INDEX, ORDER, Seq, Text, Value, concat, join, mapped, order_of, param
 
 
 def follow(tree: ast.Module, text: str, sites: Sites = ()) -> list[Hit]:
@@ -145,7 +145,7 @@ def _loop(node: ast.For | ast.AsyncFor, scope: Scope) -> None:
         scope.walks[target] = over
         if by_age(node):
             scope.aged.add(target)
-    outer, scope.orders = scope.orders, (*scope.orders, *(part for part in parts_of(walked) if part.kind in ORDER))
+    outer, scope.orders = scope.orders, (*scope.orders, *(part for part in order_of(walked) if part.kind in ORDER))
     _counted(node, scope)
     scope.orders = outer
     execute(node.orelse, scope)

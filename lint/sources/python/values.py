@@ -107,6 +107,18 @@ def parts_of(value: Value) -> tuple[Part, ...]:
     return tuple(out[:MAX_PARTS])
 
 
+def order_of(value: Value) -> tuple[Part, ...]:
+    """What says in which order its items come: what hits them as a whole, and not the lists inside them."""
+    if isinstance(value, Map):
+        return () if value.made else parts_of(value)
+    if not isinstance(value, Seq):
+        return parts_of(value)
+    return (
+        *value.marks,
+        *(part for item in value.items if isinstance(item, Text | Spread) for part in parts_of(item)),
+    )
+
+
 def concat(*values: Value) -> Text:
     """Their texts one behind the other."""
     parts = tuple(part for value in values for part in parts_of(value))

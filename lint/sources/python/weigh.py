@@ -22,6 +22,10 @@ _WRITTEN: Final = frozenset("clock id random state counter replica".split())
 """What a message of a conversation says once and for all when it is written."""
 _TOLD: Final = _WRITTEN - {"random"} | {"date", "unordered"}
 """What is told of something, as often as not: when a record was made, the names that stand in it."""
+_WRITTEN_BY_CODE: Final = frozenset(
+    "functions tools tool schema schemas parameters properties spec definition definitions example examples".split()
+)
+"""Last words of what stands in the code of whoever gives it, key by key."""
 _DRAWN: Final = frozenset({"random", "sampled", "shuffled"})
 _ASKED: Final = frozenset({"user", "docs"})
 _LISTS: Final = frozenset({"window", "edited", "moving"})
@@ -64,13 +68,16 @@ class _Stand(NamedTuple):
 
 
 def _prompt(hit: Hit) -> Iterator[Flow]:
-    for stand in _stands(_sections(hit.arguments)):
+    sections = _sections(hit.arguments)
+    asked = any(part.kind == PARAM and _of_name(part.label) == "user" for s in sections for part in s.parts)
+    for stand in _stands(sections):
         part = stand.part
         if hit.guessed and not _certain(stand):
             continue
         judged = _judge(stand)
         if judged is not None:
             kind, more = judged
+            kind = "variable" if kind == "docs" and not asked and names.is_vague(part.label) else kind
             where = stand.where
             loose = _is_of_one_request(stand) or (where not in ("tools", "system") and _is_loose(part, hit, stand))
             yield Flow(kind, part.label, part.row, part.column, hit.name, hit.row, where, stand.tokens, more, loose)
@@ -86,14 +93,15 @@ def _is_of_one_request(stand: _Stand) -> bool:
 
 def _is_loose(part: Part, hit: Hit, stand: _Stand) -> bool:
     """Whether a part may well be of this request alone, or nobody knows that something else stands behind it: items
-    of its caller's, what is drawn for a prompt of its own, a conversation that is only returned, a turn of one."""
+    of its caller's, what is drawn for a prompt of its own, the folder or the diff that one task is about, a
+    conversation that is only returned, a turn of one."""
     if part.kind == PARAM:
         return stand.where == "turn" or stand.tokens < TEXT_TOKENS
     if part.kind == "image":
         return stand.tokens < TEXT_TOKENS
-    if part.kind in _WRITTEN and stand.where in ("turn", "history"):
+    if part.kind == "state" or (part.kind in _WRITTEN and stand.where in ("turn", "history")):
         return True
-    return part.loose or (hit.guessed and part.kind in _DRAWN) or (hit.kept and part.kind in _LISTS)
+    return part.loose or (hit.guessed and part.kind in _DRAWN) or (hit.kept and part.kind in _LISTS | _ORDERED)
 
 
 def _stands(sections: list[_Section]) -> Iterator[_Stand]:
@@ -175,7 +183,7 @@ def _judge(stand: _Stand) -> tuple[str, bool] | None:
 
 def _has_its_order(label: str) -> bool:
     """Whether JSON comes from code that always writes it alike: items of a conversation, schemas."""
-    return "[]" in label or label.rpartition(".")[2] in ("functions", "tools", "schema", "parameters")
+    return "[]" in label or not _WRITTEN_BY_CODE.isdisjoint(names.words(label)[-1:])
 
 
 def _of_name(label: str) -> str:

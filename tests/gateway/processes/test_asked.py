@@ -108,3 +108,15 @@ async def test_one_that_fails_is_answered() -> None:
     with pytest.raises(Refusal) as refused:
         await ask(busy, SCOPE, nothing, nothing)
     assert refused.value.code == "overloaded"
+
+
+async def test_what_the_parent_leaves_unread_takes_nothing_from_the_answer() -> None:
+    """An application that answers without reading the body is heard to its end."""
+
+    async def app(_: Any, __: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 413, "headers": []})
+        await send({"type": "http.response.body", "body": b"too long" * 50_000})
+
+    for _ in range(20):
+        _, *bodies = await asked(app, *[(b"x" * 4096, True)] * 20, (b"", False))
+        assert b"".join(each["body"] for each in bodies) == b"too long" * 50_000

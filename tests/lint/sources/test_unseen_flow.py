@@ -49,7 +49,7 @@ def test_little_stands_behind() -> None:
     """A line or two behind what a prompt says anew are for information, sixty tokens a warning."""
     for chars, severity in ((160, "info"), (320, "warning")):
         tail = "Write one line. " * (chars // 16)
-        code = f"import os\ndef build_prompt():\n    return f'In {{os.getcwd()}}. {tail}'\n"
+        code = f"import os\ndef system_prompt():\n    return f'In {{os.getcwd()}}. {tail}'\n"
         assert severities("app.py", code) == [("PC106", severity)]
 
 
