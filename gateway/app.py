@@ -30,8 +30,8 @@ from gateway.credentials import NO_SECRETS, Secrets
 from gateway.dashboard import dashboard_routes
 from gateway.discovery.fleet import Fleet
 from gateway.events import Events
-from gateway.exchange import Exchange
 from gateway.health import Health
+from gateway.journal import Ended, Journal
 from gateway.kv_feeds import KvFeeds
 from gateway.membership import Membership
 from gateway.misses import Misses
@@ -51,7 +51,6 @@ from gateway.tracing import Tracing
 from gateway.upstream import Upstream
 from gateway.version import __version__
 from gateway.workers import Workers
-from prefix.record import RequestRecord
 from telemetry.aggregate import Aggregate
 from telemetry.catalog import CAPTURES, HIT_RATE_CHANGE, PROCESS_RESTARTS, SPANS
 from telemetry.labels import PATHS, Labels
@@ -88,6 +87,8 @@ class Gateway(FastAPI):
     access_log: AccessLog
     events: Events
     shown: Shown
+    journal: Journal
+    misses: Misses
     unmounted: Callable[[], None] | None
     """Adds what is not proxied: 30 ms of schemas, paid when somebody asks first, not at every start."""
 
@@ -106,6 +107,7 @@ class Gateway(FastAPI):
         elif api is not None:
             await self.proxy(api, scope, receive, send)
         else:
+            self.journal.flush()  # what is read there has all requests in it
             self._mounted()
             asked = {**scope, "method": "GET"} if method == "HEAD" else scope  # the server leaves the body out
             await super().__call__(asked, receive, send)
@@ -130,6 +132,7 @@ class Gateway(FastAPI):
         fixed = [name for name in FIXED if getattr(config, name) != getattr(self.config, name)]
         if fixed:
             _log.warning("restart to change %s: the running values stay", ", ".join(fixed))
+        self.journal.flush()  # what has ended is counted and captured as was said then
         self.kv_feeds.configure(config)
         self.captures.configure(config.capture, secrets.capture)
         self.proxy.configure(config, secrets)
@@ -167,19 +170,24 @@ def create_app(
     access_log = AccessLog(config.access_log)
     captures = Captures(config.capture, secrets.capture, token_bytes(32))
 
-    def finished(record: RequestRecord, exchange: Exchange) -> None:
-        key, miss = aggregate.record(record), misses.find(record.request_id)
-        shown.finished(key, record, exchange.prepared, miss)
+    def count(ended: Ended) -> None:
+        ended.key = aggregate.record(ended.record)
+
+    def show(ended: Ended) -> None:
+        shown.finished(ended.key, ended.record, ended.exchange.prepared, ended.miss)
+
+    def write(ended: Ended) -> None:
+        record, exchange = ended.record, ended.exchange
         access_log.write(record)
         captures.offer(record, exchange.prepared, exchange.raw)
+        tracing.finished(exchange, record, ended.scope, ended.now)
 
     misses = Misses()
     tracing = Tracing(otlp, misses, __version__)
+    journal = Journal(misses, count, show, write)
     paging = Paging(config.kv_events)
     kv_feeds = KvFeeds(config, workers, paging)
-    proxy = Proxy(
-        config, workers, upstream, health.suspect, finished, secrets, misses, tracing, ResponseIds(), paging
-    )
+    proxy = Proxy(config, workers, upstream, health.suspect, secrets, journal, tracing, ResponseIds(), paging)
     link: AbstractAsyncContextManager[object] = nullcontext()
     sharing: Sharing | None = None
     if config.redis.url is not None:
@@ -209,6 +217,7 @@ def create_app(
         with access_log, captures:
             async with upstream, health, fleet, kv_feeds, link:
                 yield
+            journal.flush()
         await asyncio.to_thread(tracing.close)
         await asyncio.to_thread(exporters.shutdown)
 
@@ -221,7 +230,7 @@ def create_app(
         redoc_url=None,
     )
     app.config = config
-    app.shown = shown
+    app.shown, app.journal, app.misses = shown, journal, misses
     app.cors = Cors(config.cors_origins)
     app.captures, app.access_log = captures, access_log
     app.kv_feeds = kv_feeds
@@ -230,7 +239,12 @@ def create_app(
     app.shared = sharing.described if sharing is not None else ALONE.copy
     app.upstream, app.fleet, app.proxy, app.tracing = upstream, fleet, proxy, tracing
     live = Live(shown.board, lambda: app.config, shown.now)
-    app.events = Events(live.tick, shown.now)
+
+    def tick() -> bytes:
+        journal.flush()
+        return live.tick()
+
+    app.events = Events(tick, shown.now)
     app.unmounted = lambda: _mount(app, AdminGuard(admin_token, config.host), exporters, live)
     answer_errors(app)
     return app
@@ -238,7 +252,7 @@ def create_app(
 
 def _mount(app: Gateway, guard: AdminGuard, exporters: Exporters, live: Live) -> None:
     """Everything that is not proxied."""
-    shown, misses = app.shown, app.proxy.misses
+    shown, misses = app.shown, app.misses
     for routes in (
         worker_routes(guard, app.workers, app.membership, app.aggregate, app.kv_feeds, app.shared),
         page_routes(guard, exporters),

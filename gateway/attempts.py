@@ -16,7 +16,7 @@ from gateway.exchange import Exchange
 from gateway.http1 import EngineFault, FaultKind
 from gateway.identity import CREDENTIALS, Caller
 from gateway.incoming import Incoming, Send
-from gateway.misses import Misses
+from gateway.journal import Journal
 from gateway.pool import Response
 from gateway.prepared import Prepared
 from gateway.relay import Broken
@@ -48,14 +48,14 @@ class Attempts:
         workers: Workers,
         upstream: Upstream,
         dispatch: Dispatch,
-        misses: Misses,
+        journal: Journal,
         response_ids: ResponseIds,
         suspect: Callable[[Worker, EngineFault], None],
     ) -> None:
         self._workers = workers
         self._upstream = upstream
         self._dispatch = dispatch
-        self._misses = misses
+        self._journal = journal
         self._suspect = suspect
         self._budget = RetryBudget()
         self._now = time.monotonic
@@ -87,7 +87,7 @@ class Attempts:
             verdict, noted = "neither", None
             try:
                 exchange.route, exchange.worker = place.route, place.worker
-                exchange.sight = self._misses.at_dispatch(prepared, place)
+                self._journal.dispatched(exchange, prepared, place)
                 exchange.queued_s += place.waited_s
                 tries.tried.add(place.worker.id)
                 noted = note_attempt(exchange, place, self._now())

@@ -1,7 +1,6 @@
 """One request's life as facts: filled in by the proxy, turned into one record at its end."""
 
 import secrets
-from collections.abc import Callable
 from typing import Literal
 
 from engine_adapter.usage import Usage
@@ -108,15 +107,15 @@ class Exchange:
             computed = self.first_token is not None or self.outcome == "ok"
             self.explained = misses.finished(self.sight, self.prepared, self.usage, page or 1, computed=computed)
 
-    def record(self, wall: Callable[[], float], now: float) -> RequestRecord:
-        """The record of the request, at its end. wall: seconds since the epoch."""
+    def record(self, wall: float, now: float) -> RequestRecord:
+        """The record of the request, which ended then. wall: seconds since the epoch."""
         prepared, usage, route = self.prepared, self.usage, self.route
         identity = prepared.identity if prepared else None
         duration = now - self.received
         refused = self.lease.refused if self.lease is not None else None
         return RequestRecord(
             request_id=self.request_id,
-            started=wall() - duration,
+            started=wall - duration,
             path=self.api.path,
             route=identity.route if identity else DEFAULT_ROUTE,
             customer=identity.customer if identity else self.customer,

@@ -136,17 +136,17 @@ class Misses:
             computed=computed,
         )
 
-    def remember(self, record: RequestRecord, prepared: Prepared | None, explained: Explained[Sent] | None) -> None:
-        """Keep a finished request for `find`."""
+    def remember(self, record: RequestRecord, prepared: Prepared | None, explained: Explained[Sent] | None) -> Miss:
+        """Keep a finished request for `find`; what is kept."""
         parting = None
         if prepared is not None and explained is not None and explained.nearest is not None:
             body = Sent(prepared.body.raw, prepared.replacements)
             size = len(prepared.view.text)
             parting = Parting(explained.nearest, body, size, explained.parted, explained.recurring)
-        self.keep(record, parting)
+        return self.keep(record, parting)
 
-    def keep(self, record: RequestRecord, parting: Parted | None) -> None:
-        """Keep a finished request, and what it parts from, for `find`."""
+    def keep(self, record: RequestRecord, parting: Parted | None) -> Miss:
+        """Keep a finished request, and what it parts from, for `find`; what is kept."""
         name = record.request_id
         if parting is not None:
             self._parted[name] = parting
@@ -160,6 +160,7 @@ class Misses:
             old, _ = self._recent.popitem(last=False)
             gone = self._parted.pop(old, None)
             self._room += gone.bytes if gone is not None else 0
+        return self._recent[name]
 
     def recent(self) -> Iterator[RequestRecord]:
         """The last requests, newest first."""

@@ -23,7 +23,7 @@ from gateway.held import Bodies, Held
 from gateway.http1 import EngineFault
 from gateway.identity import Caller, KeyRing
 from gateway.incoming import ClientGone, Receive, Scope, Send, read_body, read_head
-from gateway.misses import Misses
+from gateway.journal import Journal
 from gateway.paging import Paging
 from gateway.prepare import Preparer
 from gateway.reply import break_off, refuse
@@ -33,12 +33,10 @@ from gateway.upstream import Upstream
 from gateway.watch import Watch
 from gateway.workers import Worker, Workers
 from prefix.errors import ConfigError
-from prefix.record import RequestRecord
 
 
 class Proxy:
-    """The endpoint. `suspect` is told of a worker that did not answer; `finished` gets each request's record, and
-    the request where it was understood.
+    """The endpoint. `suspect` is told of a worker that did not answer; `journal` of each dispatch and end.
 
     draining: the gateway is shutting down.
     """
@@ -49,26 +47,24 @@ class Proxy:
         workers: Workers,
         upstream: Upstream,
         suspect: Callable[[Worker, EngineFault], None],
-        finished: Callable[[RequestRecord, Exchange], None],
         secrets: Secrets,
-        misses: Misses,
+        journal: Journal,
         tracing: Tracing,
         response_ids: ResponseIds,
         paging: Paging,
     ) -> None:
         self._upstream = upstream
-        self._finished = finished
         self._preparer = Preparer(workers.models)
         self._paging = paging
         self.response_ids = response_ids
-        self.misses = misses
+        self._journal = journal
         self._tracing = tracing
         self._candidates = Candidates(workers, self.response_ids, upstream)
         self._bodies = Bodies()
         self._now = time.monotonic
         self.draining = False
         self.dispatch = Dispatch(config, workers, self._candidates.of)
-        self._attempts = Attempts(workers, upstream, self.dispatch, self.misses, self.response_ids, suspect)
+        self._attempts = Attempts(workers, upstream, self.dispatch, journal, self.response_ids, suspect)
         self.admission = Admission()
         self.configure(config, secrets)
 
@@ -117,13 +113,9 @@ class Proxy:
                 await refuse(exchange, Refusal("shutting_down"), send)
             raise
         finally:
-            self.admission.leave(exchange, self._now())
-            exchange.explain(self.misses)
             now = self._now()
-            record = exchange.record(time.time, now)
-            self.misses.remember(record, exchange.prepared, exchange.explained)
-            self._finished(record, exchange)
-            self._tracing.finished(exchange, record, scope, now)
+            self.admission.leave(exchange, now)
+            self._journal.ended(exchange, scope, time.time(), now)
 
     async def _serve(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
         api, config = exchange.api, self._config

@@ -32,7 +32,7 @@ class Tracing:
 
     def __init__(self, otlp: Otlp, misses: Misses, version: str) -> None:
         self._tracer = Tracer(otlp.ratio, random.Random().getrandbits)  # noqa: S311 - ids, not secrets
-        causes = Causes(misses, time.monotonic)
+        causes = SpanCauses(misses, time.monotonic)
 
         def make(done: Finished) -> list[Span]:
             return spans(done, causes.of(done.record))
@@ -91,7 +91,7 @@ def note_attempt(exchange: Exchange, place: Place, now: float) -> Attempt | None
     return exchange.trace.attempt(route.worker, worker.url, worker.engine.kind, decision, now)
 
 
-class Causes:
+class SpanCauses:
     """Why prompts parted, so many a second. now: monotonic seconds."""
 
     def __init__(self, misses: Misses, now: Callable[[], float]) -> None:

@@ -17,8 +17,8 @@ from gateway.config import Config
 from gateway.cors import Cors, options
 from gateway.credentials import load_secrets
 from gateway.errors import Refusal
-from gateway.exchange import Exchange
 from gateway.incoming import Receive, Scope, Send
+from gateway.journal import Ended, Journal
 from gateway.kv_feeds import KvFeeds
 from gateway.misses import Misses
 from gateway.models import Models
@@ -57,7 +57,6 @@ from gateway.upstream import Upstream
 from gateway.version import __version__
 from gateway.workers import Workers
 from prefix.errors import ConfigError
-from prefix.record import RequestRecord
 
 
 class Child:
@@ -79,6 +78,7 @@ class Child:
         self._tracing = Tracing(otlp, self._misses, __version__)
         self._follower = Follower(self._workers, self._upstream, self._outbox.say, time.monotonic)
         self._ids = ToldIds(self._outbox.say)
+        self._journal = Journal(self._misses, self._finished)
         paging = Paging(config.kv_events)
         self._feeds = KvFeeds(config, self._workers, paging)
         self._proxy = Proxy(
@@ -86,9 +86,8 @@ class Child:
             self._workers,
             self._upstream,
             self._follower.suspect,
-            self._finished,
             secrets,
-            self._misses,
+            self._journal,
             self._tracing,
             self._ids,
             paging,
@@ -130,6 +129,7 @@ class Child:
         with self._captures:
             async with self._upstream, self._feeds, self._redis:
                 await self._server.serve(sockets=[])
+            self._journal.flush()
         await asyncio.to_thread(self._tracing.close)
         for task in (telling, hearing):
             task.cancel()
@@ -171,6 +171,7 @@ class Child:
         """Take over another configuration; why not, else None."""
         try:
             secrets = load_secrets(config, os.environ)
+            self._journal.flush()  # what has ended is captured as was said then
             self._captures.configure(config.capture, secrets.capture)
             self._proxy.configure(config, secrets)
             self._feeds.configure(config)
@@ -196,11 +197,14 @@ class Child:
             await send({"type": "http.response.start", "status": refusal.kind.status, "headers": headers})
             await send({"type": "http.response.body", "body": refusal.body()})
 
-    def _finished(self, record: RequestRecord, exchange: Exchange) -> None:
-        self._outbox.finished(record, exchange.prepared, self._misses.find(record.request_id))
+    def _finished(self, ended: Ended) -> None:
+        record, exchange = ended.record, ended.exchange
+        self._outbox.finished(record, exchange.prepared, ended.miss)
         self._captures.offer(record, exchange.prepared, exchange.raw)
+        self._tracing.finished(exchange, record, ended.scope, ended.now)
 
     def _stand(self, serial: int) -> None:
+        self._journal.flush()  # its finished requests are told first
         breakers = self._workers.breakers
         workers = {
             worker.id: WorkerStanding(worker.in_flight, breakers.state(worker.id), worker.cache_report)

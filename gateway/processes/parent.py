@@ -59,7 +59,7 @@ class Parent:
         token = os.environ.get(ADMIN_TOKEN)
         self._app: Gateway = create_app(config, admin_token=token, secrets=secrets, otlp=otlp, others=self._crew)
         app = self._app
-        self._ledger = Ledger(app.aggregate, app.proxy.misses, app.shown, app.access_log)
+        self._ledger = Ledger(app.aggregate, app.misses, app.shown, app.access_log)
         self._listener = bind(config.host, config.port)
         self._doorway = Doorway(self._listener, self._crew.taking)
         self._crew.hear, self._crew.asked, self._crew.ready = self._hear, self._asked, self._doorway.open

@@ -30,12 +30,12 @@ import msgspec
 
 from gateway import serve
 from gateway.config import Config
-from gateway.misses import Misses
+from gateway.exchange import Exchange
+from gateway.incoming import Scope
+from gateway.journal import Journal
+from gateway.misses import Miss, Misses
 from gateway.otlp_settings import TracingConfig
-from gateway.shown import Shown
 from prefix.record import RequestRecord
-from telemetry.aggregate import Aggregate
-from telemetry.cells import Key
 from telemetry.knowledge import Explained
 
 MODES = ("off", "counted", "default", "traced")
@@ -44,14 +44,14 @@ CONCURRENCY = 8
 _WORDS = "the of and to in is that for it with as on be at by this have from or one had not but what all".split()
 
 
-class _CountsNothing(Aggregate):
-    def record(self, record: RequestRecord) -> Key:
-        return "", "", ""
+class _WritesNothing(Journal):
+    """Makes the record, as an access log needs it, and nothing of it."""
 
-
-class _ShowsNothing(Shown):
-    def finished(self, *_: object) -> None:
+    def dispatched(self, *_: object) -> None:
         pass
+
+    def ended(self, exchange: Exchange, scope: Scope, wall: float, now: float) -> None:
+        exchange.record(wall, now)
 
 
 class _ExplainsNothing(Misses):
@@ -61,17 +61,18 @@ class _ExplainsNothing(Misses):
     def finished(self, *_: object, **__: object) -> Explained[Any]:
         return Explained({})
 
-    def remember(self, *_: object) -> None:
-        pass
+    def remember(self, record: RequestRecord, *_: object) -> Miss:
+        return Miss(record, None)
 
 
 def gateway(mode: str, port: int, engine: str, collector: str) -> None:
     """Serve until killed."""
     tracing = TracingConfig(endpoint=collector) if mode == "traced" else TracingConfig()
     config = Config(port=port, engines=(engine,), tracing=tracing, poll_interval_s=60)  # no looks at the engine
-    uncounted = {"Aggregate": _CountsNothing, "Shown": _ShowsNothing}
-    unexplained = {"Misses": _ExplainsNothing}
-    left_out = {"off": uncounted | unexplained, "counted": unexplained}
+    left_out: dict[str, dict[str, Any]] = {
+        "off": {"Journal": _WritesNothing},
+        "counted": {"Misses": _ExplainsNothing},
+    }
     with mock.patch.multiple("gateway.app", **left_out.get(mode, {"Misses": Misses})):
         serve.run(config, lambda: config)
 

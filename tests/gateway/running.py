@@ -69,6 +69,7 @@ class Running:
     def records(self) -> list[RequestRecord]:
         """The record of every finished request."""
         assert isinstance(self.app.aggregate, Recording)
+        self.app.journal.flush()
         return self.app.aggregate.records
 
     @property

@@ -15,7 +15,7 @@ from gateway.config import CustomerConfig
 from gateway.identity import new_key
 from gateway.misses import Misses
 from gateway.otlp_settings import TracingConfig
-from gateway.tracing import Causes
+from gateway.tracing import SpanCauses
 from telemetry.knowledge import Explained
 from telemetry.trace_context import Parent, read_parent
 from tests.gateway.fake_engine import EVENTS_HEAD, Answer, FakeEngine, chunk, raw, stream, whole
@@ -375,7 +375,7 @@ def test_so_many_causes_a_second() -> None:
     nearest, sent = asks("It is 2026-11-30T09:14:07Z. Help."), asks("It is 2026-11-30T09:15:29Z. Help.")
     misses.remember(record, prepared(sent), Explained({"divergent": 9}, nearest, 10, 20))
     now = 100.0
-    causes = Causes(misses, lambda: now)
+    causes = SpanCauses(misses, lambda: now)
     found = [causes.of(record) for _ in range(25)]
     assert [each is not None for each in found] == [True] * 20 + [False] * 5
     assert found[0] == ("clock", "/messages/0/content", 6)
