@@ -36,7 +36,7 @@ class Sharing:
         self._models, self._limiter, self._say = models, limiter, say
         self._outbox = Outbox(name)
         self._outbox.wake = self._soon
-        self._inbox = Inbox(name, models, _Fleet(), limiter, self._outbox.tell_open)
+        self._inbox = Inbox(name, models, _Fleet(), limiter, self._outbox.tell_open, self._ask)
         self._timer: asyncio.TimerHandle | None = None
         self._told: Mapping[str, int] = {}
         models.told = self._outbox
@@ -44,8 +44,11 @@ class Sharing:
 
     def start(self) -> None:
         """Ask the others for what they have open, and tell from now on what is learned."""
-        self._outbox.tell(Hello(self._outbox.replica, __version__, asks=True))
+        self._ask()
         self._learned()
+
+    def _ask(self) -> None:
+        self._outbox.tell(Hello(self._outbox.replica, __version__, asks=True))
 
     def hear(self, told: Told) -> None:
         """Apply what another process told."""

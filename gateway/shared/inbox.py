@@ -7,7 +7,7 @@ understand is counted, told once in the log, and left.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Final, Protocol
 
 import msgspec
@@ -25,6 +25,7 @@ from gateway.shared.messages import (
     Hello,
     Learned,
     Message,
+    Open,
     Placed,
     Released,
     Spent,
@@ -70,7 +71,8 @@ class Peer:
 
 
 class Inbox:
-    """Applies batches. own: this replica's id. greet: called when a replica wants to know what we know.
+    """Applies batches. own: this replica's id. greet: called when a replica wants to know what we know. ask: called
+    when batches were missed, so that the others tell once more what is open.
 
     applied, unplaceable, repeated, missed, unreadable, unknown_version: messages (the last two: also whole batches
     that could not be read) by what became of them; missed: batches that never came.
@@ -83,6 +85,7 @@ class Inbox:
         membership: Membership,
         spending: Spending,
         greet: Callable[[], None],
+        ask: Callable[[], None],
     ) -> None:
         self.peers: dict[str, Peer] = {}
         self.applied = self.unplaceable = self.repeated = self.missed = 0
@@ -91,7 +94,7 @@ class Inbox:
         self._models = models
         self._membership = membership
         self._spending = spending
-        self._greet = greet
+        self._greet, self._ask = greet, ask
         self._numbers: dict[str, int] = {}  # of the last batch of each, also of those that have ended
         self._complained: set[tuple[str, object]] = set()
 
@@ -168,7 +171,9 @@ class Inbox:
             if batch.number <= last:
                 self.repeated += 1
                 return None
-            self.missed += batch.number - last - 1
+            if batch.number > last + 1:
+                self.missed += batch.number - last - 1
+                self._ask()
         peer = self.peers.get(batch.replica)
         if peer is None:
             peer = self.peers[batch.replica] = Peer(now)
@@ -194,6 +199,8 @@ class Inbox:
                 peer.name, peer.release = message.name, message.release
                 if message.asks:
                     self._greet()
+            case Open(flights):
+                self._close(peer, peer.flights.keys() - flights, at)
             case Bye():
                 self._gone(replica, peer, at)
 
@@ -238,5 +245,10 @@ class Inbox:
     def _gone(self, replica: str, peer: Peer, now: float) -> None:
         del self.peers[replica]
         self._spending.gone_elsewhere(replica)
-        for group, route in peer.flights.values():
+        self._close(peer, set(peer.flights), now)
+
+    def _close(self, peer: Peer, flights: Set[int], now: float) -> None:
+        """These have ended, nobody knows how."""
+        for flight in flights:
+            group, route = peer.flights.pop(flight)
             group.router.release(route, now, cached_tokens=None, output_tokens=0)

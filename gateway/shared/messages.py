@@ -106,11 +106,17 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello", gc=False)
     asks: bool
 
 
+class Open(msgspec.Struct, frozen=True, array_like=True, tag="open", gc=False):
+    """All placed requests of this replica that have not ended: those left out have, though nobody may have heard."""
+
+    flights: list[_Count]
+
+
 class Bye(msgspec.Struct, frozen=True, array_like=True, tag="bye", gc=False):
     """A replica ended; what it had open is over."""
 
 
-Message = Placed | FirstToken | Released | Forgot | Decision | Spent | Learned | Hello | Bye
+Message = Placed | FirstToken | Released | Forgot | Decision | Spent | Learned | Hello | Open | Bye
 
 
 class Head(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -18,6 +18,7 @@ from gateway.shared.messages import (
     FirstToken,
     Forgot,
     Message,
+    Open,
     Placed,
     Released,
     encode,
@@ -116,7 +117,8 @@ class Outbox:
         waiting.append(message)
 
     def tell_open(self) -> None:
-        """Every request that is open, once more: somebody may not know of it."""
+        """Every request that is open, once more: somebody may not know of it, or not of the end of others."""
+        self.tell(Open([told[0].flight for told in self._open.values() if isinstance(told[0], Placed)]))
         for told in self._open.values():
             for message in told:
                 self.tell(message)

@@ -41,13 +41,14 @@ class Replica:
     ) -> None:
         self.name = name
         self.outbox = Outbox(own)
-        self.inbox = Inbox(own, models, membership, limiter, self._asked)
+        self.inbox = Inbox(own, models, membership, limiter, self._asked, self._missed)
         self._release = release
         self._models = models
         self._membership = membership
         self._limiter = limiter
-        self._asking = False
-        self._answered_at = self._learned_at = self._sealed_at = float("-inf")
+        self._asking = self._missing = False
+        self._dropped = 0
+        self._asked_at = self._answered_at = self._learned_at = self._sealed_at = float("-inf")
         self._learned: dict[str, int] = {}
         models.told = self.outbox
         membership.tell = self.outbox.tell
@@ -68,6 +69,11 @@ class Replica:
 
     def batch(self, now: float) -> bytes | None:
         """What to send now; `outbox.acknowledge` once it arrived. None: nothing."""
+        if self.outbox.dropped > self._dropped:  # among it may have been the end of a request
+            self._dropped, self._asking = self.outbox.dropped, True
+        if self._missing and now - self._asked_at >= BEAT_S:
+            self._missing, self._asked_at = False, now
+            self.outbox.tell(Hello(self.name, self._release, asks=True))
         if self._asking and now - self._answered_at >= ANSWER_S:
             self._asking, self._answered_at = False, now
             self._introduce(asks=False)
@@ -80,6 +86,10 @@ class Replica:
             return None
         self._sealed_at = now
         return self.outbox.seal(now)
+
+    def _missed(self) -> None:
+        self._missing = True
+        self.outbox.wake()
 
     def _asked(self) -> None:
         self._asking = True

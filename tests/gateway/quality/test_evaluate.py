@@ -172,6 +172,7 @@ def test_noise_alone_is_judged_by_chance() -> None:
     assert 0.75 < rows["numeric"]["before"] < 1.0
 
 
+@pytest.mark.slow
 async def test_code_runs_in_the_sandbox_only() -> None:
     """References pass their tests; what fails, hangs, or reaches for files and the network does not get through."""
     assert await sandbox.works() is None

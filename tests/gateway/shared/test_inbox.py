@@ -29,14 +29,17 @@ class Here:
         self.limiter.configure(limits, {})
         self.limiter.share()
         self.heard: list[Decision] = []
-        self.greeted = 0
-        self.inbox = Inbox(own, self.models, self, self.limiter, self.greet)
+        self.greeted = self.asked = 0
+        self.inbox = Inbox(own, self.models, self, self.limiter, self.greet, self.ask)
 
     def learn(self, decision: Decision) -> None:
         self.heard.append(decision)
 
     def greet(self) -> None:
         self.greeted += 1
+
+    def ask(self) -> None:
+        self.asked += 1
 
     @property
     def group(self) -> ModelGroup:
@@ -82,6 +85,28 @@ def test_a_request_elsewhere_is_one_here() -> None:
     assert a.believes == b.believes
     assert b.believes["computed"][route.worker] == len(BLOCKS)
     assert b.place(2.0).worker == route.worker
+
+
+@settings(max_examples=30)
+@given(st.lists(st.booleans(), min_size=12, max_size=12))
+def test_what_was_missed_is_made_good(arrives: list[bool]) -> None:
+    """Whatever batches get lost, a gap is asked about, and what is open is told: nothing stays in flight for ever."""
+    a, b = Here("a"), Here("b")
+    b.inbox.apply(a.say(0.0), 0.0)
+    routes = []
+    for step, here in enumerate(arrives):
+        if step % 3 == 2:
+            a.group.release(routes.pop(0), float(step), cached_tokens=None, output_tokens=1)
+        else:
+            routes.append(a.place(float(step), [step * 10 + n for n in range(5)]))
+        batch = a.say(float(step))
+        if here:
+            b.inbox.apply(batch, float(step))
+    b.inbox.apply(a.say(20.0), 20.0)
+    assert bool(b.asked) is not all(arrives)
+    a.outbox.tell_open()
+    b.inbox.apply(a.say(21.0), 21.0)
+    assert b.believes["in_flight"] == a.believes["in_flight"]
 
 
 @settings(max_examples=30)

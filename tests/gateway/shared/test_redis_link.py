@@ -17,6 +17,7 @@ from tests.gateway.operators import RULES, asks
 from tests.gateway.running import CHAT, Running, running, until
 from tests.gateway.shared.redis_server import fleet, met, redis_at, redis_server
 
+pytestmark = pytest.mark.slow
 KEY = "prefixgate:{default}:events"
 
 
