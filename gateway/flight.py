@@ -106,7 +106,7 @@ class Means:
         self._busy_s += busy_s - MEAN_WEIGHT * self._busy_s
         most = PREFILL_RATE_MOST
         rate = self._prefilled / self._busy_s if self._busy_s * most > self._prefilled else most
-        self.prefill_rate = rate if rate > PREFILL_RATE_LEAST else PREFILL_RATE_LEAST
+        self.prefill_rate = max(PREFILL_RATE_LEAST, rate)
 
     def learn_end(self, output_tokens: int, decode_s: float | None) -> None:
         """A request that generated something ended; decode_s is None when its first token was not seen."""
