@@ -59,7 +59,9 @@ class Paces:
 
     def learn(self, pace: Pace, uncached: int, busy_s: float) -> None:
         """A worker computed so many tokens, and had a queue for so long since its last first token."""
-        size = min(uncached.bit_length(), SIZES - 1)
+        size = uncached.bit_length()
+        if size >= SIZES:
+            size = SIZES - 1
         count = self._counts[size] = self._counts[size] + 1
         mean_s = self._means_s[size]
         mean_s += (busy_s - mean_s) * (WEIGHT if count > FEW else 1 / count)

@@ -99,6 +99,7 @@ def test_joining_again_keeps_the_blocks_and_takes_the_new_capacity(models: Model
 
 def test_load_that_is_not_told_is_not_zero(models: Models) -> None:
     """A report without tokens changes nothing; one with them turns requests away from the busy worker."""
+    models.join("w2", ("a",), 1000, 0.0)
     router = models.group("a").router
     for waiting, elsewhere in ((None, False), (100_000, True)):
         models.observe("w1", EngineLoad(5, 5, waiting, 0, None), 0.0)
