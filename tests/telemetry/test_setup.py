@@ -22,6 +22,7 @@ from telemetry.catalog import (
     CAPTURES,
     CATALOG,
     HIT_RATE_CHANGE,
+    PROCESS_RESTARTS,
     SHARED_CONNECTED,
     SHARED_LAG,
     SHARED_MESSAGES,
@@ -86,6 +87,8 @@ def further() -> list[Family]:
         by_label(SPANS, {"sent": 4}),
         by_label(CAPTURES, {"written": 2}),
         by_label(SHARED_MESSAGES, {"sent": 1}),
+        by_label(PROCESS_RESTARTS, {"0": 1}),
+        *(by_label(metric, {"w1": 1}) for metric in CATALOG if ".kv_events." in metric.name),
     ]
     return [*counted, change, *shared]
 

@@ -12,14 +12,14 @@ from tests.gateway.simulate.test_fleet import busy, play
 from tests.gateway.simulate.traces import chat
 
 GOLDEN = {
-    "cache-aware": ("c7273d966f433b1e", "14b43ade5eb88e6e"),
-    "expected-ttft": ("7a4378a895d035ad", "14b43ade5eb88e6e"),
-    "least-load": ("22f409209852f9d8", "d34a76bb8d7c879b"),
-    "llm-d": ("5ab4df1e9842d37e", "14b43ade5eb88e6e"),
-    "prefix-hash": ("b3cad8ccb8be7fcc", "933fdfe8e241394e"),
-    "random": ("a54b38ca13f3edb3", "5ae6122e41d0cbf8"),
-    "round-robin": ("eeffac4e48a8b1f1", "6fefd4f18900fa5a"),
-    "session": ("5960a147d2e30d7e", "ea9db8844ed33922"),
+    "cache-aware": ("ff5fa5ad5304b12d", "d2b32c07e79c905e"),
+    "expected-ttft": ("a3f0507f430fa33f", "d2b32c07e79c905e"),
+    "least-load": ("340c5e2d9b1d32d3", "0272913f0058ebce"),
+    "llm-d": ("d7e98e95593c30e9", "d2b32c07e79c905e"),
+    "prefix-hash": ("a401ca8e5af6f5be", "f0a4c4d0bdfe3ca0"),
+    "random": ("e30eb2a0cb7ad6a9", "1468bdd97acfe0a9"),
+    "round-robin": ("cf81f60c8356d49c", "f523319bf2b2fd19"),
+    "session": ("87ebdf9bfe614728", "9f3e5b5851fe4316"),
 }
 
 
