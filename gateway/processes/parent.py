@@ -146,10 +146,11 @@ class Parent:
         self._do(answer(self._operate, end))
 
     async def _operate(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer an operator; one who reads is told all that ended before, one who changes something when all did."""
+        """Answer an operator: who reads, with all that ended before; who changes something, when all did; who asks
+        whether requests may come, when all know what makes it so."""
         if scope["path"].startswith(_READINGS):
             await self._crew.look()
-        if scope["method"] in ("GET", "HEAD", "OPTIONS"):
+        if scope["method"] in ("GET", "HEAD", "OPTIONS") and scope["path"] != "/ready":
             await self._app(scope, receive, send)
             return
         said: list[Any] = []

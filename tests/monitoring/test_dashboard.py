@@ -16,7 +16,7 @@ from engine_adapter.engine_request import EngineConfig
 from engine_adapter.simulated_options import EngineOptions
 from telemetry.catalog import CACHED_TOKENS, CATALOG, INPUT_TOKENS, UNCACHED_TOKENS, Metric, prometheus_name
 from telemetry.panels import mentions
-from tests.gateway.running import running
+from tests.gateway.shared.redis_server import fleet, redis_server
 from tests.monitoring.prometheus import SCRAPE_S, Prometheus, scraping
 from tests.monitoring.tools import EXAMPLES, promtool, said
 from tests.monitoring.traffic import CUSTOMERS, SETTINGS, Seen, expected_failures, lap
@@ -90,11 +90,12 @@ async def _scraped(stack: ExitStack, folder: Path) -> Run:
     config = EngineConfig(kv_capacity_tokens=20_000)
     async with AsyncExitStack() as servers:
         engines = [
-            await servers.enter_async_context(FailingEngine(EngineOptions(model="m", config=config)))
+            await servers.enter_async_context(FailingEngine(EngineOptions(model="m", config=config, kv_events=0)))
             for _ in range(ENGINES)
         ]
         vllm = await servers.enter_async_context(vllm_page())
-        gateway = await servers.enter_async_context(running(*engines, admin_token=TOKEN, **SETTINGS))
+        redis = await servers.enter_async_context(redis_server())
+        gateway, _ = await servers.enter_async_context(fleet(redis, 2, *engines, admin_token=TOKEN, **SETTINGS))
         ours, theirs = f"127.0.0.1:{gateway.port}", [f"127.0.0.1:{engine.port}" for engine in engines]
         starting = scraping({"prefixgate": [ours], "engines": [*theirs, vllm]}, TOKEN, folder)
         prometheus = await asyncio.to_thread(stack.enter_context, starting)

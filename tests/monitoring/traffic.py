@@ -13,7 +13,9 @@ from typing import Any, Final
 import aiohttp
 
 from gateway.config import RouteConfig
+from gateway.kv_settings import KvEventsConfig
 from gateway.limits import Limits
+from gateway.model_routes import ModelRule
 from tests.gateway.running import CHAT, Running
 from tests.soak.faults import FAULT
 
@@ -34,9 +36,12 @@ _FAILING: Final = (
 """Faults that cost the error budget; on `status=503` and `die=0` another worker is tried in vain."""
 _FORGIVEN: Final = ("status=400", "status=400", "lie")
 """What an engine refuses, and counts that cannot be: no failures."""
+_NOBODY_SERVES: Final = ModelRule(use="smaller", max_prompt_tokens=1_000_000)
+"""Requests keep their model, and are counted as unserved."""
 
 SETTINGS: Final[dict[str, Any]] = {
-    "routes": {"chat": RouteConfig(), "docs": RouteConfig(level="hoist")},
+    "routes": {"chat": RouteConfig(), "docs": RouteConfig(level="hoist", models=(_NOBODY_SERVES,))},
+    "kv_events": KvEventsConfig(enabled=True),
     "limits": Limits(requests_per_s=0.5, burst=_BURST),
     "max_in_flight": 4,
     "queue_size": 500,
