@@ -1,6 +1,7 @@
-"""The request histograms of SGLang 0.5.23 at /metrics, with its names and buckets (observability/metrics_collector.py).
+"""The request histograms of SGLang 0.5.23 at /metrics: its names and buckets (observability/metrics_collector.py).
 
-Observed when a request ends, as SGLang's tokenizer manager does, but for the queue time, which its scheduler tells.
+The queue time is observed when a request is first scheduled, TTFT and the prefill stage at its first token, the rest
+when it ends.
 """
 
 from bisect import bisect_left
@@ -21,13 +22,26 @@ _QUEUE: Final = (
 )
 _E2E: Final = (0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, 600, 1_200, 1_800, 2_400)
 
+_TPOT: Final = (
+    *(0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.06, 0.08, 0.1, 0.2, 0.4, 0.6, 0.8),
+    *(1, 2, 4, 6, 8),
+)
+_STAGE: Final = tuple(0.001 * 1.62**power for power in range(30))
+PREFILL: Final = "per_stage_req_latency_seconds"
+"""Of the stage `prefill_forward`, the only one that is told."""
+
 HISTOGRAMS: Final = {
+    PREFILL: _STAGE,
+    "request_time_per_output_token_seconds": _TPOT,
     "queue_time_seconds": _QUEUE,
     "time_to_first_token_seconds": _TTFT,
     "e2e_request_latency_seconds": _E2E,
     "prompt_tokens_histogram": _LENGTHS,
     "generation_tokens_histogram": _LENGTHS,
 }
+
+
+_MORE: Final = {PREFILL: ',stage="prefill_forward"'}
 
 
 class Histograms:
@@ -44,7 +58,9 @@ class Histograms:
 
     def page(self, labels: str) -> str:
         """In the Prometheus text format. labels: as they stand between braces."""
-        return "".join(_lines(name, labels, self._counts[name], self._sums[name]) for name in HISTOGRAMS)
+        return "".join(
+            _lines(name, labels + _MORE.get(name, ""), self._counts[name], self._sums[name]) for name in HISTOGRAMS
+        )
 
 
 def _lines(name: str, labels: str, counts: Sequence[int], total: float) -> str:

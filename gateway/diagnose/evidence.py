@@ -1,7 +1,8 @@
 """What two looks at the engines, and the gauges between them, say about the workload in that time.
 
 One idea: a mean of any phase is a difference of sums over a difference of counts, so it is about exactly the requests
-of that window. Phases of a request: queue (until it is scheduled), prefill (until its first token), decode (the rest).
+that went through that phase in the window, however many still wait. Phases of a request: queue (until it is
+scheduled), prefill (until its first token), decode (the rest: time per output token, times tokens after the first).
 Names as in SGLang 0.5.23 (srt/observability/metrics_collector.py).
 """
 
@@ -19,6 +20,8 @@ LEAST_REQUESTS: Final = 100
 _P: Final = "sglang:"
 _NEEDED: Final = {
     "queue": "queue_time_seconds",
+    "prefill": "per_stage_req_latency_seconds:prefill_forward",
+    "tpot": "request_time_per_output_token_seconds",
     "ttft": "time_to_first_token_seconds",
     "e2e": "e2e_request_latency_seconds",
     "prompts": "prompt_tokens_histogram",
@@ -144,15 +147,14 @@ def _evidence(
     first, last = looks[0], looks[-1]
     running, waiting = _levels(looks, "num_running_reqs"), _levels(looks, "num_queue_reqs")
     use = [each / setup.engines for each in _levels(looks, "token_usage")]
-    queue, ttft, e2e = seen["queue"].mean, seen["ttft"].mean, seen["e2e"].mean
     accepted = level(last, _P + "spec_accept_length")
     return Evidence(
         seconds=seconds,
         requests=int(seen["e2e"].count),
-        queue_s=queue,
-        prefill_s=max(0.0, ttft - queue),
-        decode_s=max(0.0, e2e - ttft),
-        ttft_s=ttft,
+        queue_s=seen["queue"].mean,
+        prefill_s=seen["prefill"].mean,
+        decode_s=seen["tpot"].mean * max(0.0, seen["outputs"].mean - 1),
+        ttft_s=seen["ttft"].mean,
         ttft_p99_s=seen["ttft"].quantile(0.99),
         prompts=seen["prompts"],
         outputs=seen["outputs"],

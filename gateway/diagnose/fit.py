@@ -15,7 +15,7 @@ from engine_adapter.engine_timing import Timing
 from gateway.diagnose.evidence import Evidence
 from gateway.diagnose.twin import Phases, Twin, engine_of, workload
 
-_ROUNDS: Final = 12
+_ROUNDS: Final = 10
 _DAMPING: Final = 0.6
 _CLOSE: Final = 0.05
 _RESERVES: Final = (1.0, 3.0, 10.0)
@@ -32,7 +32,7 @@ class Fitted(msgspec.Struct, frozen=True):
 
 
 def fit(evidence: Evidence, shape: Timing) -> Fitted:
-    """The closest twin: first with KV reserved for just what is generated, and with more while its queue is too short."""
+    """The closest twin: KV is reserved for just what is generated, or for more while its queue is too short."""
     asks = workload(evidence, _SEED)
     best: Fitted | None = None
     for reserve in _RESERVES:

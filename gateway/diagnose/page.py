@@ -1,7 +1,8 @@
 """A page in the Prometheus text format as numbers that can be subtracted.
 
 One idea: what counts up and what stands still are kept apart. Counters and histograms are added up over labels and
-pages (ranks, several engines), as the difference of two moments is a fact about all of them; gauges keep their values.
+pages (ranks, several engines), as the difference of two moments is a fact about all of them, but for the stage of a
+request, which is part of the name (`…_seconds:prefill_forward`); gauges keep their values.
 """
 
 from collections import defaultdict
@@ -15,7 +16,7 @@ from prefix.errors import EngineError
 
 
 class Page(msgspec.Struct, frozen=True):
-    """One look. counters: by name, sums and counts of histograms included. buckets: by histogram and upper bound,
+    """One look. counters: by name, histograms' sums and counts included. buckets: by histogram and upper bound,
     cumulative. gauges: every sample's value."""
 
     counters: Mapping[str, float]
@@ -56,12 +57,14 @@ def read_pages(pages: Sequence[str]) -> Page:
                 for sample in family.samples:
                     if not isfinite(sample.value):
                         continue
+                    stage = f":{sample.labels['stage']}" if "stage" in sample.labels else ""
+                    name = family.name + stage + sample.name.removeprefix(family.name)
                     if sample.name.endswith("_bucket"):
-                        buckets[family.name][float(sample.labels["le"])] += sample.value
+                        buckets[family.name + stage][float(sample.labels["le"])] += sample.value
                     elif family.type == "gauge":
                         gauges[sample.name].append(sample.value)
                     else:
-                        counters[sample.name] += sample.value
+                        counters[name] += sample.value
     except (ValueError, KeyError) as error:
         raise EngineError(f"/metrics is not in the Prometheus text format: {error}") from None
     return Page(dict(counters), {name: dict(rows) for name, rows in buckets.items()}, dict(gauges))

@@ -126,9 +126,11 @@ class _Replay:
         self._engine, fresh = EngineModel(twin.config), count(1 << 20)
         self._requests = [_request(ask, twin, fresh) for ask in twin.asks]
         self._came = {request: ask.arrival_s for ask, request in zip(twin.asks, self._requests, strict=True)}
+        self._scheduled: dict[EngineRequest, float] = {}
         self._first: dict[EngineRequest, float] = {}
         self._arrived = self._begun = 0
-        self._queue, self._ttft, self._e2e, self._whole = _Sum(), _Sum(), _Sum(), _Sum()
+        self._queue, self._prefill, self._tpot = _Sum(), _Sum(), _Sum()
+        self._outputs, self._whole = _Sum(), _Sum()
 
     def run(self) -> Phases:
         """To the end of the last request."""
@@ -142,8 +144,8 @@ class _Replay:
                 self._begin(now)
                 now += step.seconds
                 self._tell(now, step)
-        queue, ttft = self._queue.mean, self._ttft.mean
-        return Phases(queue, max(0.0, ttft - queue), max(0.0, self._e2e.mean - ttft), self._whole.mean)
+        decode_s = self._tpot.mean * (self._outputs.mean - 1)
+        return Phases(self._queue.mean, self._prefill.mean, decode_s, self._whole.mean)
 
     def _next_s(self) -> float:
         return self._asks[self._arrived].arrival_s if self._arrived < len(self._asks) else inf
@@ -156,19 +158,25 @@ class _Replay:
     def _begin(self, now: float) -> None:
         """Who left the queue in this iteration; a retracted request comes back behind those that never began."""
         while self._begun < self._arrived and self._requests[self._begun] not in self._engine.waiting:
+            request = self._requests[self._begun]
+            self._scheduled[request] = now
             if now <= self._window_s:
-                self._queue.add(now - self._came[self._requests[self._begun]])
+                self._queue.add(now - self._came[request])
             self._begun += 1
 
     def _tell(self, now: float, step: Step) -> None:
-        for request, _, finished in step.reports:
-            first = self._first.setdefault(request, now)
+        seen = now <= self._window_s
+        for request, produced, finished in step.reports:
+            if request not in self._first:
+                self._first[request] = now
+                if seen:
+                    self._prefill.add(now - self._scheduled[request])
             if finished:
-                came = self._came[request]
-                self._whole.add(now - came)
-                if now <= self._window_s:
-                    self._ttft.add(first - came)
-                    self._e2e.add(now - came)
+                self._whole.add(now - self._came[request])
+            if finished and seen:
+                self._outputs.add(produced)
+                if produced > 1:
+                    self._tpot.add((now - self._first[request]) / (produced - 1))
 
 
 def _request(ask: Ask, twin: Twin, fresh: "count[int]") -> EngineRequest:

@@ -12,7 +12,7 @@ from random import Random
 from engine_adapter.engine_model import EngineModel
 from engine_adapter.engine_request import EngineConfig, EngineRequest
 from engine_adapter.engine_timing import Timing
-from engine_adapter.simulated_histograms import Histograms
+from engine_adapter.simulated_histograms import PREFILL, Histograms
 from engine_adapter.simulated_status import Totals, metrics
 from prefix.radix import token_key
 
@@ -55,6 +55,7 @@ def serve(config: EngineConfig, asked: tuple[Asked, ...], *, look_every_s: float
     engine, totals, histograms, fresh = EngineModel(config), Totals(), Histograms(), count(1 << 20)
     requests = [_request(one, config, fresh) for one in asked]
     came = {request: one.arrival_s for request, one in zip(requests, asked, strict=True)}
+    scheduled: dict[EngineRequest, float] = {}
     first: dict[EngineRequest, float] = {}
     pages, now, nxt, begun, look, total, seen_s = [], 0.0, 0, 0, 0.0, 0.0, 0.0
 
@@ -75,15 +76,21 @@ def serve(config: EngineConfig, asked: tuple[Asked, ...], *, look_every_s: float
         if step is None:
             continue
         while begun < nxt and requests[begun] not in engine.waiting:
+            scheduled[requests[begun]] = now
             histograms.observe("queue_time_seconds", now - came[requests[begun]])
             begun += 1
         now += step.seconds
         for request, produced, finished in step.reports:
-            first.setdefault(request, now)
+            if request not in first:
+                first[request] = now
+                histograms.observe("time_to_first_token_seconds", now - came[request])
+                histograms.observe(PREFILL, now - scheduled[request])
             if finished:
                 total += now - came[request]
                 totals.count(request, produced)
-                histograms.observe("time_to_first_token_seconds", first[request] - came[request])
+                if produced > 1:
+                    per_token = (now - first[request]) / (produced - 1)
+                    histograms.observe("request_time_per_output_token_seconds", per_token)
                 histograms.observe("e2e_request_latency_seconds", now - came[request])
                 histograms.observe("prompt_tokens_histogram", request.prompt_tokens)
                 histograms.observe("generation_tokens_histogram", produced)
