@@ -87,7 +87,7 @@ _KINDS: Final = (
     _Kind("smaller prefill chunks", ("decode",), "--chunked-prefill-size, half", _half_chunk,
           "on the mean; what it is for is the tail of ITL"),
     _Kind("smaller model for simple requests", ("prefill", "decode", "kv-memory", "queue"),
-          "a second model behind the gateway", None, "depends on how many requests are simple", f"{QUALITY}; {COMPARE}"),
+          "a second model behind the gateway", None, "depends on how many are simple", f"{QUALITY}; {COMPARE}"),
     _Kind("tensor parallelism", ("prefill", "decode", "kv-memory"), "--tp-size, twice as many", _twice_tp,
           "an upper bound: communication is not counted"),
     _Kind("more replicas", ("queue", "prefill", "kv-memory", "decode"), "twice as many --engine", _twice_replicas,

@@ -25,7 +25,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class Histogram(msgspec.Struct, frozen=True):
-    """What was observed between two looks. rows: (lower bound, upper bound, how many), the last one open at its top."""
+    """What was observed between two looks. rows: (lower bound, upper bound, how many), the last one open upwards."""
 
     count: float
     total: float
