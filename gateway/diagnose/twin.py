@@ -54,7 +54,7 @@ class Phases(msgspec.Struct, frozen=True):
 
 
 class Twin(msgspec.Struct, frozen=True):
-    """asks: what comes. config: the engine. reserve: allowed output over generated output, which SGLang keeps KV for."""
+    """asks: what comes. config: the engine. reserve: allowed over generated output, as SGLang keeps KV for it."""
 
     asks: tuple[Ask, ...]
     config: EngineConfig
