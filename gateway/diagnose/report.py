@@ -60,7 +60,8 @@ def _facts(evidence: Evidence) -> str:
     return (
         f"{evidence.requests:,} requests in {evidence.seconds:.0f} s on {setup.engines} engine(s); prompts of "
         f"{evidence.prompts.mean:,.0f} tokens, {evidence.hit_rate:.1%} cached; answers of "
-        f"{evidence.outputs.mean:,.0f}; running {evidence.running:.1f} (most {evidence.most_running:.0f}, limit {limit}), waiting "
+        f"{evidence.outputs.mean:,.0f}; running {evidence.running:.1f} (most {evidence.most_running:.0f}, limit "
+        f"{limit}), waiting "
         f"{evidence.waiting:.1f}; KV use {evidence.kv_use:.0%} (most {evidence.most_kv_use:.0%}); TTFT mean "
         f"{_ms(evidence.ttft_s)} ms, p99 {_ms(evidence.ttft_p99_s)} ms"
     )
@@ -70,7 +71,8 @@ def _sums(known: Arithmetic) -> str:
     return (
         f"by arithmetic: prefill at most {known.prefill_tokens_per_s:,.0f} tokens/s; a decode step at least "
         f"{_ms(known.decode_step_s)} ms, {known.weights_share:.0%} of it weights; KV "
-        f"{known.kv_token_bytes:,.0f} bytes a token, needs {known.kv_need_tokens:,.0f} tokens of {known.kv_room_tokens:,.0f}"
+        f"{known.kv_token_bytes:,.0f} bytes a token, needs "
+        f"{known.kv_need_tokens:,.0f} tokens of {known.kv_room_tokens:,.0f}"
     )
 
 
