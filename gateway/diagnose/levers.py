@@ -19,6 +19,11 @@ COMPARE: Final = "prefixgate bench --url BEFORE --compare AFTER --trace captures
 QUALITY: Final = "prefixgate eval --before BEFORE --after AFTER"
 
 
+_AROUND: Final = ("gateway", "network")
+_LARGE: Final = 0.5
+"""Of the gain of doubling the bound resource: a lever that is expected to gain as much stands with those for it."""
+
+
 class Lever(msgspec.Struct, frozen=True):
     """helps: resources that it relieves. flags: what to set. gain: share of a request's mean time that it is expected
     to save, None: not estimated. note: on what that rests. verify: commands that show it."""
@@ -93,16 +98,16 @@ _KINDS: Final = (
     _Kind("more replicas", ("queue", "prefill", "kv-memory", "decode"), "twice as many --engine", _twice_replicas,
           "at the same hit rate, which affinity must keep"),
     _Kind("more gateway processes", ("gateway",), "prefixgate serve --processes N; look for a queue limit", None,
-          "at most what the gateway takes"),
+          "at most: all of what the gateway takes"),
     _Kind("shorter way", ("network",), "gateway and engines in one zone; keep-alive; no proxy between", None,
-          "at most what the network takes"),
+          "at most: all of what the network takes"),
 )  # fmt: skip
 
 
 def levers(evidence: Evidence, fitted: Fitted, verdict: Verdict) -> tuple[Lever, ...]:
     """All that could help, those for the bound resources first; among these by their expected gain, the ones that
     are not estimated after them, and last what a replay says gains nothing."""
-    found = [_lever(kind, evidence, fitted) for kind in _KINDS if _applies(kind, verdict.gains)]
+    found = [_lever(kind, evidence, fitted, verdict) for kind in _KINDS if _applies(kind, verdict.gains)]
     return tuple(sorted(found, key=lambda lever: _rank(lever, verdict)))
 
 
@@ -110,8 +115,10 @@ def _applies(kind: _Kind, judged: Mapping[Resource, float]) -> bool:
     return any(resource in judged for resource in kind.helps)
 
 
-def _lever(kind: _Kind, evidence: Evidence, fitted: Fitted) -> Lever:
+def _lever(kind: _Kind, evidence: Evidence, fitted: Fitted, verdict: Verdict) -> Lever:
     expected = None if kind.change is None else gain(evidence, fitted, kind.change(fitted.twin))
+    if kind.helps[0] in _AROUND:
+        expected = 2 * verdict.gains[kind.helps[0]]
     note = kind.note
     if kind.name == "speculative decoding" and evidence.accepted_length:
         note = f"runs already: {evidence.accepted_length:.2f} tokens accepted a step"
@@ -120,5 +127,6 @@ def _lever(kind: _Kind, evidence: Evidence, fitted: Fitted) -> Lever:
 
 def _rank(lever: Lever, verdict: Verdict) -> tuple[bool, bool, bool, float]:
     helps = any(resource in lever.helps for resource in verdict.bound)
+    helps = helps or (lever.gain or 0.0) >= _LARGE * max(verdict.gains.values())
     useless = lever.gain is not None and lever.gain < 0.01
     return not helps, useless, lever.gain is None, -(lever.gain or 0.0)

@@ -6,7 +6,7 @@ from rich.table import Table
 
 from gateway.diagnose.diagnosis import Arithmetic, Diagnosis
 from gateway.diagnose.evidence import Evidence
-from gateway.diagnose.levers import Lever
+from gateway.diagnose.levers import COMPARE, QUALITY, Lever
 from gateway.diagnose.twin import Phases
 from gateway.diagnose.verdict import Verdict
 
@@ -28,6 +28,7 @@ def print_diagnosis(console: Console, diagnosis: Diagnosis) -> None:
     if diagnosis.arithmetic is not None:
         console.print(_sums(diagnosis.arithmetic), highlight=False, style="dim")
     console.print(_levers(diagnosis.levers))
+    console.print(f"bench: {COMPARE}\neval:  {QUALITY}", highlight=False)
     for note in diagnosis.notes:
         console.print(f"[yellow]note[/]: {note}", highlight=False)
 
@@ -77,11 +78,16 @@ def _sums(known: Arithmetic) -> str:
 
 
 def _levers(levers: tuple[Lever, ...]) -> Table:
-    table = Table("lever", "expected gain", "how", "on what it rests", "verify", box=box.SIMPLE_HEAD)
+    table = Table("lever", "expected gain", "how", "on what it rests", "verify with", box=box.SIMPLE_HEAD)
     for lever in levers:
         expected = "not estimated" if lever.gain is None else f"{lever.gain:.0%}"
-        table.add_row(lever.name, expected, lever.flags, lever.note, lever.verify)
+        table.add_row(lever.name, expected, lever.flags, lever.note, _short(lever.verify))
     return table
+
+
+def _short(verify: str) -> str:
+    """The names of the commands, which stand below the table in full."""
+    return verify.replace(COMPARE, "bench").replace(QUALITY, "eval")
 
 
 def _ms(seconds: float | None) -> str:
