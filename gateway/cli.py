@@ -15,6 +15,7 @@ _COMMANDS = {
     "demo": ("gateway.demo.command", "demo", "See it work: engines, gateway and a public trace on this machine."),
     "simulate": ("gateway.simulate.command", "simulate", "Compare routing policies on a trace, in virtual time."),
     "bench": ("gateway.bench.command", "bench", "Measure TTFT, ITL, hit rate and errors under load."),
+    "diagnose": ("gateway.diagnose.command", "diagnose", "Which resource bounds this workload, and what to do."),
     "lint": ("lint.cli", "lint", "Find what breaks the prefix cache, in logs, bodies and source."),
     "rule": ("lint.cli", "rule", "Explain a rule of the linter, or list them."),
     "canon": ("gateway.prompt_cli", "canon", "Show the canonical body of a request."),

@@ -56,6 +56,7 @@ COMMANDS = [
     ["config"],
     ["simulate"],
     ["bench"],
+    ["diagnose"],
     ["lint"],
     ["rule"],
 ]
