@@ -14,6 +14,7 @@ from engine_adapter.engine_request import EngineConfig
 from engine_adapter.simulated import SimulatedEngine
 from engine_adapter.simulated_options import EngineOptions
 from examples.real_sglang_cpu.engine_process import EngineProcess, Options
+from gateway.config import RouteConfig
 from gateway.demo.load import Outcome, replay
 from gateway.demo.tally import client_tokens, gateway_tokens, mismatches, percentile, total
 from gateway.demo.workload import Workload
@@ -45,7 +46,9 @@ def engine_counters(engine: EngineProcess) -> tuple[int, int]:
 
 async def one_pass(engines: list[AnEngine], policy: str, level: str, workload: Workload) -> tuple[list[Outcome], str]:
     """Replay the workload through a gateway; what the client saw, and the gateway's metrics page."""
-    async with running(*engines, policy=policy, level=level, routes={route: {} for route in ROUTES}) as gateway:
+    async with running(
+        *engines, policy=policy, level=level, routes={route: RouteConfig() for route in ROUTES}
+    ) as gateway:
         outcomes = await replay(workload, gateway.url, lambda _: None)
         await gateway.last_record()
         async with gateway.http.get("/metrics") as response:
