@@ -31,7 +31,7 @@ from gateway.dashboard import dashboard_routes
 from gateway.discovery.fleet import Fleet
 from gateway.events import Events
 from gateway.health import Health
-from gateway.journal import Ended, Journal
+from gateway.journal import Ended, Journal, Step
 from gateway.kv_feeds import KvFeeds
 from gateway.membership import Membership
 from gateway.misses import Misses
@@ -170,31 +170,13 @@ def create_app(
     access_log = AccessLog(config.access_log)
     captures = Captures(config.capture, secrets.capture, token_bytes(32))
 
-    def count(ended: Ended) -> None:
-        ended.key = aggregate.record(ended.record)
-
-    def show(ended: Ended) -> None:
-        shown.finished(ended.key, ended.record, ended.exchange.prepared, ended.miss)
-
-    def write(ended: Ended) -> None:
-        record, exchange = ended.record, ended.exchange
-        access_log.write(record)
-        captures.offer(record, exchange.prepared, exchange.raw)
-        tracing.finished(exchange, record, ended.scope, ended.now)
-
     misses = Misses()
     tracing = Tracing(otlp, misses, __version__)
-    journal = Journal(misses, count, show, write)
+    journal = Journal(misses, *_steps(aggregate, shown, access_log, captures, tracing))
     paging = Paging(config.kv_events)
     kv_feeds = KvFeeds(config, workers, paging)
     proxy = Proxy(config, workers, upstream, health.suspect, secrets, journal, tracing, ResponseIds(), paging)
-    link: AbstractAsyncContextManager[object] = nullcontext()
-    sharing: Sharing | None = None
-    if config.redis.url is not None:
-        name = f"{socket.gethostname()}:{config.port}"
-        replica = Replica(own, name, __version__, models, membership, proxy.admission.limiter)
-        link = started = redis_link().RedisLink(config.redis, secrets.redis, replica, health.first_look)
-        sharing = Sharing(config.redis, replica, started)
+    link, sharing = _sharing(config, secrets, own, proxy, membership, models, health)
     exporters = create_exporters(
         aggregate,
         lambda: worker_gauges(workers, models),
@@ -248,6 +230,38 @@ def create_app(
     app.unmounted = lambda: _mount(app, AdminGuard(admin_token, config.host), exporters, live)
     answer_errors(app)
     return app
+
+
+def _steps(
+    aggregate: Aggregate, shown: Shown, access_log: AccessLog, captures: Captures, tracing: Tracing
+) -> tuple[Step, Step, Step]:
+    """What becomes of a finished request, in this order: metrics, dashboard, and what is written or sent."""
+
+    def count(ended: Ended) -> None:
+        ended.key = aggregate.record(ended.record)
+
+    def show(ended: Ended) -> None:
+        shown.finished(ended.key, ended.record, ended.exchange.prepared, ended.miss)
+
+    def write(ended: Ended) -> None:
+        record, exchange = ended.record, ended.exchange
+        access_log.write(record)
+        captures.offer(record, exchange.prepared, exchange.raw)
+        tracing.finished(exchange, record, ended.scope, ended.now)
+
+    return count, show, write
+
+
+def _sharing(
+    config: Config, secrets: Secrets, own: str, proxy: Proxy, membership: Membership, models: Models, health: Health
+) -> tuple[AbstractAsyncContextManager[object], Sharing | None]:
+    """The link to other gateways, to be entered, and how it stands; nothing where this one is alone."""
+    if config.redis.url is None:
+        return nullcontext(), None
+    name = f"{socket.gethostname()}:{config.port}"
+    replica = Replica(own, name, __version__, models, membership, proxy.admission.limiter)
+    link = redis_link().RedisLink(config.redis, secrets.redis, replica, health.first_look)
+    return link, Sharing(config.redis, replica, link)
 
 
 def _mount(app: Gateway, guard: AdminGuard, exporters: Exporters, live: Live) -> None:

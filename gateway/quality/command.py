@@ -80,11 +80,9 @@ def evaluate(
     tasks = _tasks(suites or (BUILTIN,), kinds)
     members: dict[str, Any] = {"max_tokens": max_tokens, "temperature": temperature}
     console = Console()
-    key = os.environ.get(KEY)
-    sides = (
-        Target(before, model=model, key=key, at_once=at_once),
-        Target(after, model=model_after or model, key=key, at_once=at_once),
-    )
+    asked = ((before, model), (after, model_after or model))
+    first, second = (Target(url, model=name, key=os.environ.get(KEY), at_once=at_once) for url, name in asked)
+    sides = first, second
     if equal:
         same = _asking(
             len(tasks), sides, lambda done: equality.run(tasks, *sides, members=members, seed=seed, done=done)

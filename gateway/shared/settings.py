@@ -43,7 +43,7 @@ class RedisConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         except ValueError:
             valid = False
         if not valid:
-            raise ConfigError("redis: the URL must look like redis://host:6379/0, rediss://host:6379 or unix:///path")
+            raise ConfigError("the URL must look like redis://host:6379/0, rediss://host:6379 or unix:///path")
 
 
 def shown(url: str) -> str:
