@@ -12,8 +12,11 @@ pytestmark = pytest.mark.slow
 
 
 async def test_four_gateways_place_as_one_does() -> None:
-    """On a slice of a public trace: the hit rate is within a point of a single gateway's."""
-    requests = slice_of_trace(120)
+    """On a slice of a public trace: the hit rate is within a point of a single gateway's.
+
+    With 320 requests two runs differ by 0.4 points at most, with 120 by 1.7: who gets the first prompts is by lot.
+    """
+    requests = slice_of_trace(320)
     async with engines(4) as workers, running(*workers) as single:
         alone = await replay([single], requests)
     async with redis_server() as server, engines(4) as workers, fleet(server, 4, *workers) as four:
